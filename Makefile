@@ -1,0 +1,92 @@
+# pitot - build, test, install.
+#
+#   make                     build/pitot, build/libpitot.so, build/libpitot.a
+#   make SAN=address,undefined   the same with sanitizers, in build-san/
+#   make unit                build and run the unit tests
+#   make lint format install clean
+#
+# Every .c file below src/ belongs to the program, except src/lib (the public library). A new file needs no change here.
+
+VERSION := 0.1.0
+CC      ?= cc
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= $(if $(SAN),build-san,build)
+SAN     ?=
+OPT     ?= -O2
+
+PACKAGES := sqlite3 yaml-0.1 jansson
+WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+CFLAGS   ?= $(OPT) -g
+ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude -I$(BUILD)/gen \
+              -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES)) $(CFLAGS) \
+              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+ALL_LDFLAGS := $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm
+
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base config probe run store stats analyze render cmd)))
+CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
+LIB_SRC  := $(wildcard src/lib/*.c)
+LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+
+-include mk/*.mk
+
+.PHONY: all unit clean format
+all: $(BUILD)/pitot $(if $(LIB_SRC),$(BUILD)/libpitot.so $(BUILD)/libpitot.a)
+
+# Flags are an input like any other: when they change, everything is built anew.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
+.PHONY: FORCE
+FORCE:
+
+# schema.sql is compiled in as a string.
+GENERATED := $(if $(wildcard src/store/schema.sql),$(BUILD)/gen/schema.inc) $(GENERATED_MORE)
+$(BUILD)/gen/schema.inc: src/store/schema.sql
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $< > $@
+
+$(BUILD)/obj/%.o: src/%.c $(BUILD)/flags | $(GENERATED)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/pic/%.o: src/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+$(BUILD)/libcore.a: $(CORE_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/pitot: $(BUILD)/obj/main.o $(BUILD)/libcore.a
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(BUILD)/libcore.a $(LIBS) -o $@
+
+$(BUILD)/libpitot.so: $(LIB_OBJ)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.0 $^ -o $@
+
+$(BUILD)/libpitot.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Itests/unit $(ALL_LDFLAGS) -MMD -MP $< $(BUILD)/libcore.a $(LIBS) -lcmocka -o $@
+
+unit: $(UNIT_BIN)
+	@set -e; for t in $(UNIT_BIN); do timeout 120 $$t; done
+
+format:
+	clang-format -i $(shell git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build build-san build-clang build-fuzz
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

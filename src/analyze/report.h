@@ -1,0 +1,65 @@
+/*
+ * report.h - what a run says: the model that every renderer prints and none computes.
+ *
+ * Pure: a run_record in, a report out. Repetitions are folded here (medians over the repetitions that
+ * count), the stages' values make the run's by the registry's rule, and each stage gets its verdict.
+ */
+#ifndef PITOT_ANALYZE_REPORT_H
+#define PITOT_ANALYZE_REPORT_H
+
+#include "stats/describe.h"
+#include "store/record.h"
+#include "store/store.h"
+
+/* What held the stage up. */
+#define VERDICT_LIST(X)                                                                                                \
+	X(NONE, "none", "too short or not run")                                                                        \
+	X(CPU, "cpu-bound", "busy computing")                                                                          \
+	X(CPU_ONE_CORE, "cpu-bound, one core", "busy computing on one core while others idle")                         \
+	X(CPU_STARVED, "cpu-starved", "ready to run but waiting for a core")                                           \
+	X(IO, "io-bound", "waiting for storage")                                                                       \
+	X(MEMORY, "memory-bound", "waiting for memory: swapping, reclaim or major faults")                             \
+	X(GPU, "gpu-bound", "waiting for the GPU")                                                                     \
+	X(WAIT, "wait-bound", "waiting: sleep, network, locks or another process")                                     \
+	X(MIXED, "mixed", "no single resource dominates")
+
+enum verdict {
+#define VERDICT_ID(id, name, meaning) VERDICT_##id,
+	VERDICT_LIST(VERDICT_ID)
+#undef VERDICT_ID
+	        VERDICT_COUNT
+};
+
+const char *verdict_name(enum verdict verdict);
+const char *verdict_meaning(enum verdict verdict);
+
+struct report_stage {
+	const struct stage_record *last; /* the last repetition's record: status, log, artifacts, command */
+	const char *name;
+	enum stage_status status; /* the worst of all repetitions */
+	struct metric_value values[METRIC_COUNT]; /* median over the repetitions that count, per metric */
+	struct description wall;                  /* over the repetitions that count */
+	double share;                             /* of the sum of the stages' wall times, 0 to 1 */
+	enum verdict verdict;
+	char *evidence; /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
+	struct series_list series; /* of the last repetition */
+	struct process_list processes; /* the costliest, of the last repetition */
+};
+
+struct report {
+	const struct run_record *record;
+	double total_s; /* median wall time of a repetition that counts */
+	struct description total;
+	struct metric_value values[METRIC_COUNT];
+	VEC(struct report_stage) stages; /* in pipeline order */
+	size_t bottleneck; /* index of the stage with the largest share; SIZE_MAX where nothing ran */
+};
+
+enum { REPORT_BUCKETS = 60 };
+
+/* The report borrows the record. `series` and `processes` of the stages stay empty: the caller may load them from the
+ * run file, they only illustrate. */
+void report_compute(const struct run_record *record, struct report *out);
+void report_fini(struct report *report);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * file.h - whole files in and out, and the roots of /proc and /sys.
+ *
+ * file_write_atomic never leaves a half-written file: it writes beside the target and renames. The roots can be moved
+ * with PITOT_PROCFS and PITOT_SYSFS, so that tests run against recorded trees.
+ */
+#ifndef PITOT_BASE_FILE_H
+#define PITOT_BASE_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* *out is owned by the caller and terminated; `limit` is the largest size accepted. */
+int file_read(const char *path, size_t limit, char **out, size_t *size, struct err *err);
+int file_write_atomic(const char *path, const char *bytes, size_t size, struct err *err);
+int file_make_dirs(const char *path, struct err *err);
+/* Reads a small kernel file into a caller's buffer, terminated, last newline removed; the length, or -errno. */
+ssize_t file_read_small(const char *path, char *out, size_t size);
+/* `base`/`relative`, or `relative` where that is absolute. Owned by the caller. */
+char *file_join(const char *base, const char *relative);
+
+const char *file_procfs(void);
+const char *file_sysfs(void);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * describe.h - what a handful of numbers says. Pure; the input is not changed.
+ */
+#ifndef PITOT_STATS_DESCRIBE_H
+#define PITOT_STATS_DESCRIBE_H
+
+#include <stddef.h>
+
+struct description {
+	size_t n;
+	double min, max, mean, sd /* n - 1; NaN for n < 2 */, median;
+};
+
+void describe(const double *values, size_t n, struct description *out);
+/* Linear interpolation between order statistics (Hyndman-Fan type 7); `q` in 0..1; NaN for n = 0. */
+double quantile(const double *values, size_t n, double q);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * history.h - a folder of run files plus an index, so that thousands of runs list at once.
+ *
+ * The folder is the truth, the index (index.sqlite beside the files) only remembers what was read from each file, by
+ * name, size and modification time; a missing or damaged index is made anew, a file that vanished drops out, a damaged
+ * file is listed as such. Two pitots may use one history at the same time.
+ */
+#ifndef PITOT_STORE_HISTORY_H
+#define PITOT_STORE_HISTORY_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "store/record.h"
+
+struct history_entry {
+	char *path;
+	char *name;
+	uint64_t started_utc_ns;
+	uint64_t wall_ns;
+	enum stage_status status;
+	char *git_commit;  /* may be NULL */
+	char *fingerprint; /* of the host; may be NULL */
+	size_t stages;
+	bool live;
+	char *damaged; /* why it could not be read, or NULL */
+};
+
+struct history {
+	char *dir;
+	VEC(struct history_entry) entries; /* newest first */
+};
+
+/* --history DIR, else $PITOT_HISTORY, else $XDG_DATA_HOME/pitot, else ~/.local/share/pitot. Owned by the caller. */
+char *history_dir(const char *chosen);
+/* A name for a new run file in `dir` that does not exist yet: "churn-20260131-123456.pitot". Creates `dir`. */
+int history_new_path(const char *dir, const char *run_name, uint64_t utc_ns, char **out, struct err *err);
+int history_open(const char *dir, struct history *out, struct err *err);
+void history_fini(struct history *history);
+/* Turns what a person types into a path: an existing file, a file name in the history, "last", "last~2", or a unique
+ * beginning of a run's file name. NULL means "last". Owned by the caller. */
+int history_resolve(const char *dir, const char *word, char **out, struct err *err);
+
+/* Median wall time that stage `stage` took in the last ten successful runs of pipeline `run_name`; false where there is none. */
+bool history_expected_ns(const char *dir, const char *run_name, const char *stage, uint64_t *out);
+
+#endif
