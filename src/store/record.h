@@ -48,7 +48,7 @@ struct run_row {
 	char *cwd;
 	char *config_path;   /* NULL for a single command */
 	char *config_text;
-	char *git_commit;    /* of the working folder, with "+dirty" where there are changes; NULL outside git */
+	char *git_commit;    /* of the pipeline's folder; NULL outside git */
 	char *pitot_version;
 	char *fingerprint;   /* of the host */
 	uint64_t interval_ns;

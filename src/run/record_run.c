@@ -1,0 +1,175 @@
+/* record_run.c - the run's own rows: who, where, with what; at the end quality, cost and status. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "config/quality.h"
+#include "probe/host.h"
+#include "run/git.h"
+#include "run/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Our own start time in clock ticks since boot: with the pid it names this process for good. */
+static uint64_t own_start_ticks(void)
+{
+	char text[1024];
+	unsigned long long ticks = 0;
+	if (file_read_small("/proc/self/stat", text, sizeof(text)) <= 0)
+		return 0;
+	const char *after = strrchr(text, ')');
+	if (after)
+		sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks);
+	return ticks;
+}
+
+static char *new_uuid(void)
+{
+	unsigned char bytes[16];
+	char *text = mem_alloc(33);
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		memset(bytes, 0, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
+static const char *fact(const struct host_facts *facts, const char *key)
+{
+	for (size_t i = 0; i < facts->facts.len; i++)
+		if (strcmp(facts->facts.items[i].key, key) == 0)
+			return facts->facts.items[i].value;
+	return NULL;
+}
+
+static void store_context(struct loop *loop, const struct host_facts *facts)
+{
+	struct run_shared *shared = &loop->shared;
+	const struct pipeline *pipeline = loop->pipeline;
+	struct err err;
+	for (size_t i = 0; i < pipeline->params.len; i++) {
+		const struct param *param = &pipeline->params.items[i];
+		shared_stored(shared, store_param(shared->store, param->name, param->value, param->source, &err), &err);
+	}
+	for (size_t i = 0; i < facts->facts.len; i++)
+		shared_stored(shared,
+		              store_host_fact(shared->store, facts->facts.items[i].key, facts->facts.items[i].value, &err),
+		              &err);
+	for (size_t i = 0; i < pipeline->gates.len; i++)
+		shared_stored(shared,
+		              store_gate(shared->store, pipeline->gates.items[i].name, pipeline->gates.items[i].limit, &err),
+		              &err);
+	shared_stored(shared, store_commit(shared->store, &err), &err);
+}
+
+int record_open(struct loop *loop, struct err *err)
+{
+	struct host_facts facts = {0};
+	host_facts_read(&facts);
+	char *cwd = getcwd(NULL, 0), *uuid = new_uuid();
+	char *commit = git_commit_of(loop->pipeline->dir ? loop->pipeline->dir : cwd);
+	struct run_row row = {.name = loop->pipeline->name,
+	                      .uuid = uuid,
+	                      .started_utc_ns = clock_utc_ns(),
+	                      .status = STATUS_INTERRUPTED,
+	                      .argv_json = (char *)loop->options->argv_json,
+	                      .cwd = cwd ? cwd : "?",
+	                      .config_path = loop->pipeline->path,
+	                      .config_text = loop->pipeline->text,
+	                      .git_commit = commit,
+	                      .pitot_version = PITOT_VERSION,
+	                      .fingerprint = facts.fingerprint,
+	                      .interval_ns = loop->interval_ns,
+	                      .repeat = loop->options->repeat,
+	                      .warmup = loop->options->warmup,
+	                      .jobs = loop->jobs,
+	                      .owner_pid = getpid(),
+	                      .owner_start = own_start_ticks(),
+	                      .boot_id = (char *)fact(&facts, "boot_id")};
+	int code = store_create(loop->options->file, &row, &loop->shared.store, err);
+	if (!code)
+		store_context(loop, &facts);
+	free(cwd);
+	free(uuid);
+	free(commit);
+	host_facts_fini(&facts);
+	return code;
+}
+
+static void put_quality(struct loop *loop, const struct quality_row *row)
+{
+	struct err err;
+	shared_stored(&loop->shared, store_quality(loop->shared.store, row, &err), &err);
+}
+
+static bool said_again(const struct loop *loop, size_t at)
+{
+	for (size_t i = at + 1; i < loop->quality.len; i++)
+		if (strcmp(loop->quality.items[i].name, loop->quality.items[at].name) == 0)
+			return true;
+	return false;
+}
+
+static void store_quality_metrics(struct loop *loop)
+{
+	uint64_t began_utc = clock_utc_ns() - (clock_mono_ns() - loop->shared.start_ns);
+	for (size_t i = 0; i < loop->pipeline->quality.len; i++) {
+		const struct quality_spec *spec = &loop->pipeline->quality.items[i];
+		struct quality_result result;
+		quality_extract(spec, began_utc, &result);
+		struct quality_row row = {.name = spec->name,
+		                          .known = result.known,
+		                          .value = result.value,
+		                          .source = result.file,
+		                          .reason = result.reason};
+		put_quality(loop, &row);
+		quality_result_fini(&result);
+	}
+	for (size_t i = 0; i < loop->quality.len; i++) {
+		const struct quality_line *line = &loop->quality.items[i];
+		if (said_again(loop, i))
+			continue; /* the last word counts */
+		char *source = mem_printf("output of stage %s", line->stage);
+		struct quality_row row = {.name = line->name, .known = true, .value = line->value, .source = source};
+		put_quality(loop, &row);
+		free(source);
+	}
+}
+
+static void store_own_cost(struct loop *loop, uint64_t wall_ns)
+{
+	struct metric_value values[METRIC_COUNT] = {0};
+	struct rusage usage;
+	struct err err;
+	getrusage(RUSAGE_SELF, &usage);
+	double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6 + (double)loop->wardens_cpu_ns / 1e9;
+	metric_set(&values[METRIC_WALL], (double)wall_ns / 1e9, METHOD_EXACT, "monotonic clock");
+	metric_set(&values[METRIC_SELF_CPU], cpu, METHOD_EXACT, "getrusage of pitot and its wardens");
+	metric_set(&values[METRIC_SELF_WALL], (double)loop->idle_ns / 1e9, METHOD_EXACT, "monotonic clock");
+	metric_set(&values[METRIC_SELF_MEMORY_PEAK], (double)usage.ru_maxrss * 1024, METHOD_EXACT, "getrusage ru_maxrss");
+	metric_set(&values[METRIC_SELF_INTERVAL], (double)loop->interval_ns / 1e9, METHOD_EXACT, "pitot");
+	shared_stored(&loop->shared, store_metrics(loop->shared.store, 0, values, &err), &err);
+	if (!loop->shared.cgroups && loop->options->cgroup)
+		shared_event(&loop->shared, 0, "note", "measured without control groups: %s", loop->shared.cgroup_reason);
+	if (!loop->shared.exits && loop->options->exit_records)
+		shared_event(&loop->shared, 0, "note", "no exit records: %s", loop->shared.exits_reason);
+	if (loop->shared.exits && exits_losses(loop->shared.exits))
+		shared_event(&loop->shared, 0, "warning", "the kernel dropped exit records %llu times; process counts are lower bounds",
+		             (unsigned long long)exits_losses(loop->shared.exits));
+}
+
+void record_close(struct loop *loop)
+{
+	struct err err;
+	store_quality_metrics(loop);
+	uint64_t now = clock_mono_ns(), wall_ns = now - loop->shared.start_ns;
+	loop->idle_ns += now - loop->idle_since_ns;
+	store_own_cost(loop, wall_ns);
+	int code = store_finish(loop->shared.store, loop->outcome->status, wall_ns, &err);
+	shared_stored(&loop->shared, code, &err);
+	loop->outcome->store_code = loop->outcome->store_err.code;
+}

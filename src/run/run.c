@@ -1,0 +1,642 @@
+/*
+ * run.c - the loop of a run: starts stages when what they need is done, listens, samples, ends them.
+ *
+ * One thread, one epoll. It waits for: signals, the sampling timer, exit records, the wardens' control sockets and the
+ * stages' output. The order of business after each wake-up: messages first, then deadlines, then new stages.
+ */
+#include "run/run.h"
+#include "base/clock.h"
+#include "run/artifact.h"
+#include "run/loop.h"
+#include "store/history.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	DEFAULT_INTERVAL_NS = 100000000,
+	LONGEST_INTERVAL_NS = 2000000000,
+	COMMIT_EVERY_NS = 1000000000,
+	EXITS_REST_NS = 5000000,  /* exit records are looked at no more than 200 times a second */
+	SAMPLING_BUDGET = 50,     /* sampling may take one part in this many of a core: 2 % */
+};
+static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
+
+/* ---- small things ---- */
+
+void loop_watch(struct loop *loop, int fd, uint32_t events, enum loop_event event, size_t stage)
+{
+	struct epoll_event want = {.events = events, .data.u64 = (uint64_t)stage << 8 | (uint64_t)event};
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &want) != 0 && errno == EEXIST)
+		epoll_ctl(loop->epoll, EPOLL_CTL_MOD, fd, &want);
+}
+
+void loop_note(struct loop *loop, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	loop->observer->note(loop->observer->context, text);
+}
+
+static void refresh_view(struct loop *loop)
+{
+	uint64_t now = clock_mono_ns();
+	loop->view.elapsed_ns = now - loop->shared.start_ns;
+	loop->view.stopping = loop->signal != 0;
+	for (size_t i = 0; i < loop->view.count; i++)
+		if (loop->running[i] && loop->running[i]->start_ns)
+			loop->view.stages[i].elapsed_ns = now - loop->running[i]->start_ns;
+}
+
+void loop_changed(struct loop *loop, size_t stage)
+{
+	refresh_view(loop);
+	loop->observer->changed(loop->observer->context, &loop->view, stage);
+}
+
+static void set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
+{
+	struct itimerspec when = {.it_value = {(time_t)(first_ns / NS_PER_S), (long)(first_ns % NS_PER_S)},
+	                          .it_interval = {(time_t)(every_ns / NS_PER_S), (long)(every_ns % NS_PER_S)}};
+	timerfd_settime(timer, 0, &when, NULL);
+}
+
+/* ---- starting ---- */
+
+static const struct stage_spec *spec_of(const struct loop *loop, size_t index)
+{
+	return &loop->pipeline->stages.items[index];
+}
+
+static void start_stage(struct loop *loop, size_t index)
+{
+	struct err err = {0};
+	struct artifact_list inputs = {0};
+	struct live *live = stage_open(loop, index);
+	if (loop->running_count == 0)
+		loop->idle_ns += clock_mono_ns() - loop->idle_since_ns;
+	loop->running[index] = live;
+	loop->running_count++;
+	loop->nodes[index].state = loop->view.stages[index].state = VIEW_RUNNING;
+	artifacts_look(live->spec->inputs.items, live->spec->inputs.len, false, &inputs);
+	const char *missing = artifacts_missing(&inputs);
+	if (missing) {
+		live->row.status = STATUS_ERROR;
+		live->row.reason = mem_printf("its input '%s' is not there", missing);
+	} else if (launch_attempt(loop, live, &err) != 0) {
+		live->row.status = STATUS_ERROR;
+		live->row.reason = mem_strdup(err.text);
+	}
+	artifact_list_fini(&inputs);
+	if (live->row.reason)
+		stage_close(loop, live);
+	else
+		loop_changed(loop, index);
+}
+
+/* Whether everything that the stage needs is done; *blocker is a need that makes it impossible. */
+static bool is_ready(const struct loop *loop, size_t index, size_t *blocker)
+{
+	const struct stage_spec *spec = spec_of(loop, index);
+	bool ready = true;
+	*blocker = SIZE_MAX;
+	for (size_t i = 0; i < spec->needs.len; i++) {
+		const struct node *need = &loop->nodes[spec->needs.items[i]];
+		if (need->state == VIEW_DONE && need->blocks)
+			*blocker = spec->needs.items[i];
+		ready &= need->state == VIEW_DONE;
+	}
+	return ready;
+}
+
+/* What does not run and never will is settled here. True where it did something. */
+static bool settle_stage(struct loop *loop, size_t index)
+{
+	const struct stage_spec *spec = spec_of(loop, index);
+	size_t blocker;
+	bool ready = is_ready(loop, index, &blocker);
+	if (loop->signal) {
+		stage_pass_over(loop, index, STATUS_SKIPPED, "the run was interrupted", true);
+	} else if (blocker != SIZE_MAX) {
+		char *reason = mem_printf("needs '%s', which did not succeed", spec_of(loop, blocker)->name);
+		stage_pass_over(loop, index, STATUS_SKIPPED, reason, true);
+		free(reason);
+	} else if (!ready) {
+		return false;
+	} else if (spec->manual) {
+		stage_pass_over(loop, index, STATUS_MANUAL, spec->manual, false);
+	} else if (spec->skip) {
+		stage_pass_over(loop, index, STATUS_SKIPPED, spec->skip, false);
+	} else if (loop->running_count < (size_t)loop->jobs) {
+		start_stage(loop, index);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* False when the repetition is over. */
+static bool start_what_can(struct loop *loop)
+{
+	bool changed = true, pending = false;
+	while (changed) {
+		changed = pending = false;
+		for (size_t i = 0; i < loop->view.count; i++) {
+			if (loop->nodes[i].state != VIEW_PENDING)
+				continue;
+			bool settled = settle_stage(loop, i);
+			changed |= settled;
+			pending |= !settled;
+		}
+	}
+	return pending || loop->running_count > 0;
+}
+
+/* ---- ending ---- */
+
+static void end_stage(struct live *live, enum ending why, int signal_number)
+{
+	if (live->ending == ENDING_NOT)
+		live->ending = why;
+	live->deadline_ns = 0;
+	live->kill_ns = clock_mono_ns() + PATIENCE_NS;
+	warden_send(live->control, WARDEN_KILL, signal_number);
+}
+
+static void check_deadlines(struct loop *loop)
+{
+	uint64_t now = clock_mono_ns();
+	for (size_t i = 0; i < loop->view.count; i++) {
+		struct live *live = loop->running[i];
+		if (!live)
+			continue;
+		if (live->deadline_ns && now >= live->deadline_ns)
+			end_stage(live, ENDING_TIMEOUT, SIGTERM);
+		if (live->kill_ns && now >= live->kill_ns) {
+			warden_send(live->control, WARDEN_KILL, SIGKILL);
+			/* Processes that were being born escape one pass; ask again until the warden says done. */
+			live->kill_ns = now + NS_PER_S / 50;
+		}
+	}
+}
+
+static int wait_ms(const struct loop *loop)
+{
+	uint64_t next = 0, now = clock_mono_ns();
+	for (size_t i = 0; i < loop->view.count; i++) {
+		const struct live *live = loop->running[i];
+		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0};
+		for (int k = 0; k < 2; k++)
+			if (times[k] && (!next || times[k] < next))
+				next = times[k];
+	}
+	if (!next)
+		return -1;
+	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
+}
+
+static void drain(struct live *live)
+{
+	for (int i = 0; i < 2; i++)
+		while (live->streams[i].fd >= 0) {
+			enum stream_state state = stream_pump(&live->streams[i], &live->log);
+			if (state == STREAM_BLOCKED)
+				usleep(1000);
+			else if (state == STREAM_READING)
+				stream_end(&live->streams[i]); /* a survivor may keep it open for ever */
+		}
+}
+
+static bool wants_retry(const struct loop *loop, const struct live *live)
+{
+	bool failed = live->exec_error || !live->main_ended || live->main_status != 0;
+	return failed && live->ending == ENDING_NOT && !loop->signal && live->row.attempts <= live->spec->retries;
+}
+
+static void attempt_ended(struct loop *loop, struct live *live)
+{
+	struct err err;
+	drain(live);
+	close(live->control);
+	live->control = -1;
+	if (wants_retry(loop, live)) {
+		loop_note(loop, "%s failed (attempt %d of %d), trying again", live->spec->name, live->row.attempts,
+		          live->spec->retries + 1);
+		shared_event(&loop->shared, live->row.id, "note", "attempt %d failed", live->row.attempts);
+		if (launch_attempt(loop, live, &err) == 0)
+			return;
+		live->row.status = STATUS_ERROR;
+		live->row.reason = mem_strdup(err.text);
+	}
+	stage_close(loop, live);
+}
+
+/* ---- listening ---- */
+
+static void on_main_exit(struct loop *loop, struct live *live, const struct warden_message *message)
+{
+	live->main_ended = true;
+	live->main_status = message->status;
+	live->view->lingering = true;
+	if (live->spec->survivors == SURVIVORS_KILL && live->ending == ENDING_NOT) {
+		live->kill_ns = clock_mono_ns() + PATIENCE_NS;
+		warden_send(live->control, WARDEN_KILL, SIGTERM);
+	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
+		warden_send(live->control, WARDEN_LEAVE, 0);
+	}
+	(void)loop;
+}
+
+static void add_io(struct warden_io *sum, const struct warden_io *more)
+{
+	sum->known = more->known;
+	sum->read_chars += more->read_chars;
+	sum->write_chars += more->write_chars;
+	sum->read_calls += more->read_calls;
+	sum->write_calls += more->write_calls;
+	sum->read_bytes += more->read_bytes;
+	sum->write_bytes += more->write_bytes;
+}
+
+static void on_done(struct live *live, const struct warden_message *message)
+{
+	live->end_ns = message->at_ns;
+	add_io(&live->io, &message->io);
+	live->warden_cpu_ns += message->self_cpu_ns;
+	live->survivors_left = live->spec->survivors == SURVIVORS_LEAVE;
+	live->done = true;
+}
+
+static void on_message(struct loop *loop, struct live *live, const struct warden_message *message)
+{
+	switch (message->kind) {
+	case WARDEN_BORN:
+		launch_release(loop, live, message);
+		break;
+	case WARDEN_STARTED:
+		live->started = true;
+		if (live->row.attempts == 1)
+			live->start_ns = live->last_ns = message->at_ns;
+		live->timeout_ns = live->spec->timeout_ns ? live->spec->timeout_ns : loop->options->timeout_ns;
+		live->deadline_ns = live->timeout_ns && !loop->signal ? message->at_ns + live->timeout_ns : 0;
+		if (live->ending != ENDING_NOT)
+			end_stage(live, live->ending, SIGTERM); /* asked to end before it began */
+		break;
+	case WARDEN_EXEC_FAILED:
+		live->exec_error = message->error;
+		break;
+	case WARDEN_EXITED:
+		live_reaped(live, message);
+		live->end_ns = message->at_ns;
+		if (message->pid == live->pid)
+			on_main_exit(loop, live, message);
+		break;
+	case WARDEN_DONE:
+		on_done(live, message);
+		break;
+	case WARDEN_FAILED:
+		live->row.status = STATUS_ERROR;
+		free(live->row.reason);
+		live->row.reason = mem_printf("cannot start a process: %s", strerror(message->error));
+		break;
+	}
+}
+
+/* A warden was killed: what it looked after has come to us, its nearest living subreaper. */
+static void end_orphans(const struct loop *loop)
+{
+	while (descend_kill(getpid(), nursery_pid(loop->nursery), SIGKILL) > 0) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		usleep(1000);
+	}
+}
+
+static void on_control(struct loop *loop, size_t index)
+{
+	struct live *live = loop->running[index];
+	struct warden_message message;
+	int got = 0;
+	if (!live || live->control < 0)
+		return;
+	while ((got = warden_receive(live->control, &message)) > 0)
+		on_message(loop, live, &message);
+	if (got == 0)
+		return;
+	if (!live->done)
+		end_orphans(loop);
+	attempt_ended(loop, live);
+}
+
+static void on_stream(struct loop *loop, size_t which)
+{
+	struct live *live = loop->running[which / 2];
+	struct stream *stream = live ? &live->streams[which % 2] : NULL;
+	if (!stream || stream->fd < 0)
+		return;
+	/* epoll forgets a closed descriptor by itself. */
+	if (stream_pump(stream, &live->log) == STREAM_BLOCKED) {
+		epoll_ctl(loop->epoll, EPOLL_CTL_DEL, stream->fd, NULL);
+		loop_watch(loop, stream->pass_to, EPOLLOUT | EPOLLONESHOT, EVENT_STREAM, which);
+	} else if (stream->fd >= 0) {
+		loop_watch(loop, stream->fd, EPOLLIN, EVENT_STREAM, which);
+	}
+}
+
+static void on_signal(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		loop->signal = (int)info.ssi_signo;
+		loop->signals_seen++;
+		/* A key pressed in the terminal reaches a foreground command by itself, and it may want to handle it. */
+		bool from_terminal = info.ssi_code > 0 && loop->options->foreground;
+		int patience = from_terminal ? 2 : 1;
+		for (size_t i = 0; i < loop->view.count; i++) {
+			struct live *live = loop->running[i];
+			if (!live)
+				continue;
+			if (loop->signals_seen > patience)
+				end_stage(live, ENDING_INTERRUPT, SIGKILL);
+			else if (loop->signals_seen == patience)
+				end_stage(live, ENDING_INTERRUPT, from_terminal ? SIGTERM : (int)info.ssi_signo);
+		}
+	}
+}
+
+static void on_exits(struct loop *loop)
+{
+	exits_read(loop->shared.exits);
+	struct epoll_event nothing = {.events = 0, .data.u64 = EVENT_EXITS};
+	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, exits_fd(loop->shared.exits), &nothing);
+	set_timer(loop->exits_rest, EXITS_REST_NS, 0);
+}
+
+static void on_exits_rest(struct loop *loop)
+{
+	uint64_t times;
+	if (read(loop->exits_rest, &times, sizeof(times)) > 0)
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+}
+
+/* Sampling that costs more than its budget makes the interval longer, and says so. */
+static void keep_budget(struct loop *loop, uint64_t spent_ns)
+{
+	loop->sampling_cpu_ns = loop->sampling_cpu_ns ? (loop->sampling_cpu_ns * 7 + spent_ns) / 8 : spent_ns;
+	if (loop->sampling_cpu_ns * SAMPLING_BUDGET <= loop->interval_ns || loop->interval_ns >= LONGEST_INTERVAL_NS)
+		return;
+	loop->interval_ns *= 2;
+	set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
+	shared_event(&loop->shared, 0, "note", "a sample cost %.1f ms of CPU time; sampling slowed down to every %g s",
+	             (double)loop->sampling_cpu_ns / 1e6, (double)loop->interval_ns / 1e9);
+}
+
+static void on_tick(struct loop *loop)
+{
+	struct err err;
+	uint64_t times, cpu_start = clock_thread_cpu_ns();
+	if (read(loop->ticks, &times, sizeof(times)) <= 0)
+		return;
+	uint64_t now = clock_mono_ns();
+	struct probe_frame frame = {0};
+	if (loop->running_count)
+		probe_set_read(loop->shared.probes, now, false, &frame);
+	for (size_t i = 0; i < loop->view.count; i++)
+		if (loop->running[i])
+			live_sample(loop->running[i], now, &frame);
+	if (loop->running_count)
+		keep_budget(loop, clock_thread_cpu_ns() - cpu_start);
+	if (now - loop->committed_ns >= COMMIT_EVERY_NS) {
+		shared_stored(&loop->shared, store_commit(loop->shared.store, &err), &err);
+		loop->committed_ns = now;
+	}
+	refresh_view(loop);
+	loop->observer->tick(loop->observer->context, &loop->view);
+}
+
+static void dispatch(struct loop *loop, uint64_t tag)
+{
+	size_t stage = (size_t)(tag >> 8);
+	switch ((enum loop_event)(tag & 0xFF)) {
+	case EVENT_SIGNAL:
+		on_signal(loop);
+		break;
+	case EVENT_TICK:
+		on_tick(loop);
+		break;
+	case EVENT_EXITS:
+		on_exits(loop);
+		break;
+	case EVENT_EXITS_REST:
+		on_exits_rest(loop);
+		break;
+	case EVENT_CONTROL:
+		on_control(loop, stage);
+		break;
+	case EVENT_STREAM:
+		on_stream(loop, stage);
+		break;
+	}
+}
+
+static void run_repetition(struct loop *loop)
+{
+	memset(loop->nodes, 0, loop->view.count * sizeof(*loop->nodes));
+	for (size_t i = 0; i < loop->view.count; i++) {
+		struct stage_view *view = &loop->view.stages[i];
+		*view = (struct stage_view){.name = view->name, .expected_ns = view->expected_ns, .gpu_percent = -1};
+	}
+	while (start_what_can(loop)) {
+		struct epoll_event events[32];
+		int count = epoll_wait(loop->epoll, events, 32, wait_ms(loop));
+		for (int i = 0; i < count; i++)
+			dispatch(loop, events[i].data.u64);
+		check_deadlines(loop);
+	}
+}
+
+/* ---- opening and closing ---- */
+
+static void on_exit_record(void *context, const struct exit_record *record)
+{
+	(void)context;
+	live_exit_record(record->owner, record);
+}
+
+static void open_sources(struct loop *loop)
+{
+	struct run_shared *shared = &loop->shared;
+	const struct run_options *options = loop->options;
+	struct err err;
+	shared->probes = probe_set_open(options->gpu && loop->pipeline->profile.gpu != 0);
+	shared->quota = cgroup_quota_open();
+	if (!options->cgroup)
+		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "control groups are switched off");
+	else if (cgroup_host_open(&shared->cgroups, &err) != 0)
+		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "%.190s", err.text);
+	if (!options->exit_records)
+		snprintf(shared->exits_reason, sizeof(shared->exits_reason), "exit records are switched off");
+	else if (exits_open(&shared->exits, on_exit_record, loop, &err) != 0)
+		snprintf(shared->exits_reason, sizeof(shared->exits_reason), "%.190s", err.text);
+	bool wanted = options->pmu && loop->pipeline->profile.pmu != 0;
+	shared->pmu = wanted && pmu_check(&err) == 0;
+	if (!shared->pmu)
+		snprintf(shared->pmu_reason, sizeof(shared->pmu_reason), "%.190s",
+		         wanted ? err.text : "hardware counters are switched off");
+}
+
+/* Thousands of processes mean thousands of open files. The stages keep the limit that pitot was started with: they come
+ * from the nursery. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void block_signals(sigset_t *asked)
+{
+	sigemptyset(asked);
+	sigaddset(asked, SIGINT);
+	sigaddset(asked, SIGTERM);
+	sigaddset(asked, SIGHUP);
+	sigprocmask(SIG_BLOCK, asked, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int open_loop(struct loop *loop, struct err *err)
+{
+	sigset_t asked;
+	block_signals(&asked);
+	raise_file_limit();
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	loop->signals = signalfd(-1, &asked, SFD_CLOEXEC | SFD_NONBLOCK);
+	loop->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	loop->exits_rest = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (loop->epoll < 0 || loop->signals < 0 || loop->ticks < 0 || loop->exits_rest < 0)
+		return err_set_errno(err, ERR_INTERNAL, "cannot make the descriptors of the event loop");
+	set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
+	loop_watch(loop, loop->signals, EPOLLIN, EVENT_SIGNAL, 0);
+	loop_watch(loop, loop->ticks, EPOLLIN, EVENT_TICK, 0);
+	loop_watch(loop, loop->exits_rest, EPOLLIN, EVENT_EXITS_REST, 0);
+	if (loop->shared.exits)
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+	return 0;
+}
+
+static void expect_durations(struct loop *loop)
+{
+	for (size_t i = 0; i < loop->view.count; i++)
+		if (loop->options->history)
+			history_expected_ns(loop->options->history, loop->pipeline->name, loop->view.stages[i].name,
+			                    &loop->view.stages[i].expected_ns);
+}
+
+static void close_loop(struct loop *loop)
+{
+	int fds[] = {loop->epoll, loop->signals, loop->ticks, loop->exits_rest};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	exits_close(loop->shared.exits);
+	cgroup_host_close(loop->shared.cgroups);
+	cgroup_quota_close(loop->shared.quota);
+	probe_set_close(loop->shared.probes);
+	for (size_t i = 0; i < loop->quality.len; i++) {
+		free(loop->quality.items[i].name);
+		free(loop->quality.items[i].stage);
+	}
+	vec_fini(&loop->quality);
+	free(loop->view.stages);
+	free(loop->nodes);
+	free(loop->running);
+}
+
+static void prepare(struct loop *loop)
+{
+	size_t count = loop->pipeline->stages.len;
+	const struct run_options *options = loop->options;
+	loop->epoll = loop->signals = loop->ticks = loop->exits_rest = -1;
+	loop->view = (struct run_view){.name = loop->pipeline->name,
+	                               .stages = mem_alloc(count * sizeof(struct stage_view)),
+	                               .count = count,
+	                               .repetitions = options->warmup + options->repeat};
+	loop->nodes = mem_alloc(count * sizeof(*loop->nodes));
+	loop->running = mem_alloc(count * sizeof(*loop->running));
+	for (size_t i = 0; i < count; i++)
+		loop->view.stages[i].name = spec_of(loop, i)->name;
+	loop->jobs = options->jobs > 0 ? options->jobs : loop->pipeline->jobs > 0 ? loop->pipeline->jobs : 1;
+	uint64_t declared = loop->pipeline->profile.interval_ns;
+	loop->interval_ns = options->interval_ns ? options->interval_ns : declared ? declared : DEFAULT_INTERVAL_NS;
+	double watts = loop->pipeline->profile.watts;
+	loop->shared.options = options;
+	loop->shared.overlapped = loop->jobs > 1;
+	loop->shared.watts = options->watts >= 0 ? options->watts : watts >= 0 ? watts : 45;
+	loop->shared.store_err = &loop->outcome->store_err;
+	loop->shared.start_ns = loop->idle_since_ns = loop->committed_ns = clock_mono_ns();
+}
+
+/* The order of statuses by how bad they are for the run as a whole. */
+static int badness(enum stage_status status)
+{
+	static const int rank[STATUS_COUNT] = {[STATUS_OK] = 0,      [STATUS_MANUAL] = 0,  [STATUS_SKIPPED] = 0,
+	                                       [STATUS_TIMEOUT] = 1, [STATUS_ERROR] = 2, [STATUS_INTERRUPTED] = 3};
+	return rank[status];
+}
+
+static void judge_repetition(struct loop *loop)
+{
+	for (size_t i = 0; i < loop->view.count; i++)
+		if (badness(loop->view.stages[i].status) > badness(loop->outcome->status))
+			loop->outcome->status = loop->view.stages[i].status;
+	if (loop->signal) {
+		bool command_handled_it = loop->options->foreground && loop->outcome->exit_code == 0;
+		loop->outcome->caught_signal = loop->signal;
+		if (!command_handled_it)
+			loop->outcome->status = STATUS_INTERRUPTED;
+	}
+}
+
+int run_execute(const struct pipeline *pipeline, const struct run_options *options, struct nursery *nursery,
+                const struct run_observer *observer, struct run_outcome *outcome, struct err *err)
+{
+	struct loop loop = {
+	        .pipeline = pipeline, .options = options, .nursery = nursery, .observer = observer, .outcome = outcome};
+	*outcome = (struct run_outcome){.status = STATUS_OK, .exit_code = -1};
+	prepare(&loop);
+	int code = record_open(&loop, err);
+	if (code)
+		goto out;
+	open_sources(&loop);
+	code = open_loop(&loop, err);
+	if (code) {
+		store_abandon(loop.shared.store);
+		goto out;
+	}
+	expect_durations(&loop);
+	for (int i = 0; i < loop.view.repetitions && !loop.signal; i++) {
+		loop.view.repetition = i;
+		loop.view.warmup = i < options->warmup;
+		run_repetition(&loop);
+		judge_repetition(&loop);
+	}
+	record_close(&loop);
+out:
+	close_loop(&loop);
+	return code;
+}
