@@ -48,9 +48,11 @@ $(BUILD)/flags: FORCE
 .PHONY: FORCE
 FORCE:
 
-# schema.sql is compiled in as a string.
-GENERATED := $(if $(wildcard src/store/schema.sql),$(BUILD)/gen/schema.inc) $(GENERATED_MORE)
+# Text files that are compiled in as strings.
+GENERATED := $(BUILD)/gen/schema.inc $(BUILD)/gen/starter.inc $(GENERATED_MORE)
 $(BUILD)/gen/schema.inc: src/store/schema.sql
+$(BUILD)/gen/starter.inc: docs/pipeline-starter.yaml
+$(BUILD)/gen/schema.inc $(BUILD)/gen/starter.inc:
 	@mkdir -p $(@D)
 	sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $< > $@
 

@@ -15,7 +15,11 @@ struct cmd {
 	const struct opt *options;
 	/* argv without the command's own name; the exit status. */
 	int (*run)(int argc, char **argv);
+	bool hidden; /* not in the list of commands */
 };
+
+/* The whole command line; the exit status. */
+int cmd_main(int argc, char **argv);
 
 extern const struct cmd *const cmd_table[]; /* ends with NULL */
 const struct cmd *cmd_find(const char *name);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -442,8 +443,16 @@ static int receive_job(int socket, struct job *job)
 	return 1;
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
 /* Never returns. */
-static void nursery_main(int socket)
+static void nursery_main(int socket, const char *scratch)
 {
 	prctl(PR_SET_NAME, "pitot-nursery");
 	setpgid(0, 0);
@@ -472,10 +481,12 @@ static void nursery_main(int socket)
 	}
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
+	if (scratch)
+		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	_exit(0);
 }
 
-int nursery_start(struct nursery **out, struct err *err)
+int nursery_start(const char *scratch, struct nursery **out, struct err *err)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -483,7 +494,7 @@ int nursery_start(struct nursery **out, struct err *err)
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
-		nursery_main(pair[1]);
+		nursery_main(pair[1], scratch);
 	}
 	close(pair[1]);
 	if (pid < 0) {

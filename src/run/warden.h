@@ -29,8 +29,9 @@
 
 struct nursery;
 
-/* Call before anything large is loaded or allocated, and before any thread exists. */
-int nursery_start(struct nursery **out, struct err *err);
+/* Call before anything large is loaded or allocated, and before any thread exists. `scratch` (or NULL) is a folder of the
+ * run's that the nursery removes when the run is over, also when pitot was killed. */
+int nursery_start(const char *scratch, struct nursery **out, struct err *err);
 /* Ends the nursery once its wardens are gone. */
 void nursery_stop(struct nursery *nursery);
 pid_t nursery_pid(const struct nursery *nursery);

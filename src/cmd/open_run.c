@@ -1,0 +1,71 @@
+/* open_run.c - see open_run.h. */
+#include "cmd/open_run.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { COSTLIEST_PROCESSES = 10, USUAL_COLUMNS = 80, LEAST_COLUMNS = 40 };
+
+static int attach(const char *path, struct report *report, struct err *err)
+{
+	for (size_t i = 0; i < report->stages.len; i++) {
+		struct report_stage *stage = &report->stages.items[i];
+		if (!stage->last || stage->last->row.end_ns == 0)
+			continue;
+		int code = store_series(path, stage->last->row.id, REPORT_BUCKETS, &stage->series, err);
+		if (!code)
+			code = store_processes(path, stage->last->row.id, COSTLIEST_PROCESSES, &stage->processes, err);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+int opened_run_load(const char *path, struct opened_run *out, struct err *err)
+{
+	*out = (struct opened_run){0};
+	int code = store_load(path, &out->record, err);
+	if (code)
+		return code;
+	report_compute(out->record, &out->report);
+	code = attach(path, &out->report, err);
+	if (code)
+		opened_run_fini(out);
+	return code;
+}
+
+void opened_run_fini(struct opened_run *run)
+{
+	if (!run->record)
+		return;
+	report_fini(&run->report);
+	run_record_free(run->record);
+	run->record = NULL;
+}
+
+static int terminal_columns(int fd)
+{
+	struct winsize size;
+	const char *said = getenv("COLUMNS");
+	if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return said && atoi(said) > 0 ? atoi(said) : USUAL_COLUMNS;
+}
+
+void render_options_for(int fd, int columns, bool verbose, struct render_options *out)
+{
+	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
+	setlocale(LC_CTYPE, "");
+	const char *charset = nl_langinfo(CODESET);
+	*out = (struct render_options){.color = isatty(fd) && !dumb && !(no_color && no_color[0]),
+	                               .unicode = strcmp(charset, "UTF-8") == 0,
+	                               .columns = columns > 0 ? columns : terminal_columns(fd),
+	                               .verbose = verbose};
+	if (out->columns < LEAST_COLUMNS)
+		out->columns = LEAST_COLUMNS;
+}

@@ -1,0 +1,23 @@
+/*
+ * open_run.h - from what a person typed to a report ready to be rendered: shared by `report` and the end of `run`.
+ */
+#ifndef PITOT_CMD_OPEN_RUN_H
+#define PITOT_CMD_OPEN_RUN_H
+
+#include "analyze/report.h"
+#include "cmd/cmd.h"
+#include "render/render.h"
+
+struct opened_run {
+	struct run_record *record;
+	struct report report;
+};
+
+/* Loads the file, computes the report, and attaches series and the costliest processes. */
+int opened_run_load(const char *path, struct opened_run *out, struct err *err);
+void opened_run_fini(struct opened_run *run);
+
+/* What the terminal behind `fd` can show; `columns` 0: ask it. */
+void render_options_for(int fd, int columns, bool verbose, struct render_options *out);
+
+#endif

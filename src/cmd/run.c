@@ -1,0 +1,447 @@
+/* run.c - pitot run: runs a pipeline file, or one command, and shows what it cost. */
+#include "run/run.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cmd/open_run.h"
+#include "config/overlay.h"
+#include "render/progress.h"
+#include "store/history.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run_args {
+	const char *output, *history, *report_dir, *name, *format;
+	struct opt_texts set, param_files, only;
+	int64_t jobs, repeat, warmup;
+	uint64_t interval_ns, timeout_ns;
+	double watts;
+	bool pss, pmu, gpu, cgroup, exit_records;
+	bool dry_run, quiet, show_output, inherit, report;
+	/* filled from options that the table does not know: --train-epochs 10 */
+	struct pipeline_overrides overrides;
+	VEC(char *) owned;
+	int argc;
+	char **argv;
+};
+
+#define AT(field) offsetof(struct run_args, field)
+static const struct opt run_options[] = {
+        {"output", 'o', OPT_TEXT, AT(output), "FILE", "the run file to write; else one in the history"},
+        {"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
+        {"report-dir", 0, OPT_TEXT, AT(report_dir), "DIR", "write profile_report.json and profile_summary.md there"},
+        {"set", 's', OPT_LIST, AT(set), "NAME=VALUE", "set a parameter of the pipeline"},
+        {"param", 0, OPT_LIST, AT(param_files), "FILE", "read parameters from a YAML or JSON file"},
+        {"only", 0, OPT_LIST, AT(only), "STAGE", "run only this stage; may be repeated"},
+        {"jobs", 'j', OPT_INTEGER, AT(jobs), "N", "run up to N independent stages side by side"},
+        {"repeat", 'r', OPT_INTEGER, AT(repeat), "N", "run the whole pipeline N times"},
+        {"warmup", 'w', OPT_INTEGER, AT(warmup), "N", "run it N times before that, not counted"},
+        {"interval", 'i', OPT_DURATION, AT(interval_ns), "TIME", "time between samples (100ms)"},
+        {"timeout", 't', OPT_DURATION, AT(timeout_ns), "TIME", "end a stage that runs longer, unless it says itself"},
+        {"name", 0, OPT_TEXT, AT(name), "NAME", "what to call the run"},
+        {"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
+        {"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
+        {"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
+        {"no-pmu", 0, OPT_NEGATED, AT(pmu), NULL, "no hardware counters"},
+        {"no-cgroup", 0, OPT_NEGATED, AT(cgroup), NULL, "no control groups"},
+        {"no-exit-records", 0, OPT_NEGATED, AT(exit_records), NULL, "no exit records"},
+        {"inherit", 0, OPT_FLAG, AT(inherit), NULL, "leave the command's descriptors alone; nothing is captured"},
+        {"show-output", 0, OPT_FLAG, AT(show_output), NULL, "show what the stages print"},
+        {"dry-run", 'n', OPT_FLAG, AT(dry_run), NULL, "show the plan, run nothing"},
+        {"quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no progress, no report"},
+        {"no-report", 0, OPT_NEGATED, AT(report), NULL, "no report at the end"},
+        {"format", 'f', OPT_CHOICE, AT(format), "term|md|json|csv", "how to show the report at the end"},
+        {0}};
+#undef AT
+
+extern const struct cmd cmd_run;
+
+/* ---- what to run ---- */
+
+static char *own(struct run_args *args, char *text)
+{
+	vec_push(&args->owned, text);
+	return text;
+}
+
+static int keep_unknown(void *context, const char *name, const char *value, const char *next, bool *took_next)
+{
+	struct run_args *args = context;
+	if (!value && next && next[0] != '-') {
+		value = next;
+		*took_next = true;
+	}
+	struct param_override override = {.name = own(args, mem_strdup(name)),
+	                                  .value = value ? value : "true",
+	                                  .source = own(args, mem_printf("--%s", name))};
+	vec_push(&args->overrides.values, override);
+	return 0;
+}
+
+static int take_overrides(struct run_args *args)
+{
+	for (size_t i = 0; i < args->param_files.len; i++)
+		vec_push(&args->overrides.param_files, args->param_files.items[i]);
+	for (size_t i = 0; i < args->set.len; i++) {
+		const char *equals = strchr(args->set.items[i], '=');
+		if (!equals || equals == args->set.items[i])
+			return cmd_usage_error(&cmd_run, "--set: expected NAME=VALUE, not '%s'", args->set.items[i]);
+		char *name = own(args, mem_strndup(args->set.items[i], (size_t)(equals - args->set.items[i])));
+		vec_push(&args->overrides.values,
+		         ((struct param_override){.name = name, .value = equals + 1, .source = "--set"}));
+	}
+	return 0;
+}
+
+static int check_numbers(const struct run_args *args)
+{
+	if (args->jobs < 0 || args->jobs > 1000)
+		return cmd_usage_error(&cmd_run, "--jobs: expected 1 to 1000");
+	if (args->repeat < 1 || args->repeat > 100000)
+		return cmd_usage_error(&cmd_run, "--repeat: expected 1 to 100000");
+	if (args->warmup < 0 || args->warmup > 100000)
+		return cmd_usage_error(&cmd_run, "--warmup: expected 0 to 100000");
+	if (args->interval_ns && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
+		return cmd_usage_error(&cmd_run, "--interval: expected 1ms to 1h");
+	return 0;
+}
+
+static const char *find_pipeline_file(const struct opt_texts *rest)
+{
+	static const char *const usual[] = {"pipeline.yaml", "pipeline.yml", "pipeline.json"};
+	if (rest->len)
+		return rest->items[0];
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (access(usual[i], F_OK) == 0)
+			return usual[i];
+	return NULL;
+}
+
+static int load_command(struct run_args *args, const struct opt_texts *rest, struct pipeline **out)
+{
+	struct err err;
+	if (rest->len == 0)
+		return cmd_usage_error(&cmd_run, "nothing after '--': expected a command");
+	if (args->overrides.values.len)
+		return cmd_usage_error(&cmd_run, "unknown option %s (parameters belong to pipeline files)",
+		                       args->overrides.values.items[0].source);
+	return pipeline_for_command(rest->items, rest->len, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
+}
+
+static int load_file(struct run_args *args, const struct opt_texts *rest, const char *scratch, struct pipeline **out)
+{
+	struct err err;
+	const char *path = find_pipeline_file(rest);
+	if (!path)
+		return cmd_usage_error(&cmd_run, "no pipeline.yaml here; name one, start one with 'pitot init', or profile a "
+		                                 "command: pitot run -- COMMAND");
+	if (rest->len > 1)
+		return cmd_usage_error(&cmd_run, "one pipeline at a time; to profile a command: pitot run -- %s ...", path);
+	if (access(path, F_OK) != 0 && !strchr(path, '.') && !strchr(path, '/'))
+		return cmd_usage_error(&cmd_run, "no pipeline file '%s'; to profile a command: pitot run -- %s", path, path);
+	return pipeline_load(path, &args->overrides, scratch, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
+}
+
+static int keep_only(const struct run_args *args, struct pipeline *pipeline)
+{
+	if (!args->only.len)
+		return 0;
+	for (size_t i = 0; i < args->only.len; i++) {
+		bool found = false;
+		for (size_t k = 0; k < pipeline->stages.len; k++)
+			found |= strcmp(pipeline->stages.items[k].name, args->only.items[i]) == 0;
+		if (!found)
+			return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'", args->only.items[i]);
+	}
+	for (size_t k = 0; k < pipeline->stages.len; k++) {
+		struct stage_spec *stage = &pipeline->stages.items[k];
+		bool wanted = false;
+		for (size_t i = 0; i < args->only.len; i++)
+			wanted |= strcmp(stage->name, args->only.items[i]) == 0;
+		if (!wanted && !stage->skip && !stage->manual)
+			stage->skip = mem_strdup("left out by --only");
+	}
+	return 0;
+}
+
+/* The seed's switch: the parameter and the flag mean the same. */
+static void settle_gpu(struct run_args *args, const struct pipeline *pipeline)
+{
+	const struct param *param = pipeline_param(pipeline, "enable_gpu_sampling");
+	if (param && (strcmp(param->value, "false") == 0 || strcmp(param->value, "0") == 0))
+		args->gpu = false;
+}
+
+/* ---- the plan ---- */
+
+static int show_plan(const struct pipeline *pipeline)
+{
+	struct str text = {0};
+	str_appendf(&text, "%s: %zu stage%s\n", pipeline->name, pipeline->stages.len, pipeline->stages.len == 1 ? "" : "s");
+	for (size_t i = 0; i < pipeline->params.len; i++) {
+		const struct param *param = &pipeline->params.items[i];
+		str_appendf(&text, "  %s = %s   (%s)\n", param->name, param->value, param->source ? param->source : "");
+	}
+	for (size_t i = 0; i < pipeline->stages.len; i++) {
+		const struct stage_spec *stage = &pipeline->stages.items[i];
+		str_appendf(&text, "\n%zu. %s", i + 1, stage->name);
+		for (size_t k = 0; k < stage->needs.len; k++)
+			str_appendf(&text, "%s%s", k ? ", " : "  after ", pipeline->stages.items[stage->needs.items[k]].name);
+		if (stage->timeout_ns)
+			str_appendf(&text, "  timeout %g s", (double)stage->timeout_ns / 1e9);
+		if (stage->retries)
+			str_appendf(&text, "  retries %d", stage->retries);
+		str_append_char(&text, '\n');
+		if (stage->manual)
+			str_appendf(&text, "   manual: %s\n", stage->manual);
+		else if (stage->skip)
+			str_appendf(&text, "   skipped: %s\n", stage->skip);
+		for (size_t k = 0; k < stage->argv.len && stage->argv.items[k] && !stage->shell; k++)
+			str_appendf(&text, "%s%s", k ? " " : "   $ ", stage->argv.items[k]);
+		if (stage->shell)
+			str_appendf(&text, "   $ %s", stage->shell);
+		str_append_char(&text, '\n');
+	}
+	int status = cmd_output(&cmd_run, NULL, text.text, text.len);
+	str_fini(&text);
+	return status;
+}
+
+/* ---- running ---- */
+
+static char *argv_json(const struct run_args *args)
+{
+	struct str text = {0};
+	struct json json = {.out = &text};
+	json_array_begin(&json, NULL);
+	json_string(&json, NULL, "pitot");
+	json_string(&json, NULL, "run");
+	for (int i = 0; i < args->argc; i++)
+		json_string(&json, NULL, args->argv[i]);
+	json_array_end(&json);
+	return str_take(&text);
+}
+
+static enum progress_mode pick_progress(const struct run_args *args, bool command)
+{
+	const char *terminal = getenv("TERM");
+	if (args->quiet || command)
+		return PROGRESS_NONE;
+	bool can_move = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+	return can_move && !args->show_output ? PROGRESS_LIVE : PROGRESS_PLAIN;
+}
+
+static int render_to(const struct report *report, const char *format, const char *dir, const char *file)
+{
+	struct render_options options;
+	struct str text = {0};
+	struct err err;
+	char *path = file_join(dir, file);
+	render_options_for(-1, 0, false, &options);
+	int status = 0;
+	if (renderer_find(format)->render(report, &options, &text, &err) != 0)
+		status = cmd_fail(&cmd_run, &err);
+	else
+		status = cmd_output(&cmd_run, path, str_text(&text), text.len);
+	free(path);
+	str_fini(&text);
+	return status;
+}
+
+static int write_report_dir(const struct report *report, const char *dir)
+{
+	struct err err;
+	if (file_make_dirs(dir, &err) != 0)
+		return cmd_fail(&cmd_run, &err);
+	int status = render_to(report, "json", dir, "profile_report.json");
+	return status ? status : render_to(report, "md", dir, "profile_summary.md");
+}
+
+static int show_report(const struct run_args *args, const struct report *report, bool command)
+{
+	struct render_options options;
+	struct str text = {0};
+	struct err err;
+	int status = 0;
+	/* A command's own stdout stays clean: the report goes where its messages go. */
+	int fd = command ? STDERR_FILENO : STDOUT_FILENO;
+	render_options_for(fd, 0, false, &options);
+	if (renderer_find(args->format ? args->format : "term")->render(report, &options, &text, &err) != 0)
+		status = cmd_fail(&cmd_run, &err);
+	else if (command)
+		fwrite(str_text(&text), 1, text.len, stderr);
+	else
+		status = cmd_output(&cmd_run, NULL, str_text(&text), text.len);
+	str_fini(&text);
+	return status;
+}
+
+static int report_all(const struct run_args *args, const char *file, bool command)
+{
+	struct opened_run run;
+	struct err err;
+	bool wanted = args->report && !args->quiet;
+	if (!wanted && !args->report_dir)
+		return 0;
+	if (opened_run_load(file, &run, &err) != 0)
+		return cmd_fail(&cmd_run, &err);
+	int status = args->report_dir ? write_report_dir(&run.report, args->report_dir) : 0;
+	if (!status && wanted)
+		status = show_report(args, &run.report, command);
+	opened_run_fini(&run);
+	return status;
+}
+
+static int exit_status(const struct run_outcome *outcome)
+{
+	if (outcome->store_code) {
+		fprintf(stderr, "pitot run: %s\npitot run: the stages ran on, but what was measured is incomplete\n",
+		        outcome->store_err.text);
+		return err_exit_status(outcome->store_code);
+	}
+	return outcome->status == STATUS_OK ? 0 : 1;
+}
+
+static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, struct nursery **nursery,
+                        const char *scratch, bool command)
+{
+	struct err err;
+	struct run_outcome outcome;
+	struct render_options view;
+	char *history = history_dir(args->history), *file = NULL, *argv = argv_json(args);
+	int status = 0;
+	if (args->output)
+		file = mem_strdup(args->output);
+	else if (history_new_path(history, pipeline->name, clock_utc_ns(), &file, &err) != 0)
+		status = cmd_fail(&cmd_run, &err);
+	struct run_options options = {.file = file,
+	                              .history = history,
+	                              .argv_json = argv,
+	                              .interval_ns = args->interval_ns,
+	                              .jobs = (int)args->jobs,
+	                              .repeat = (int)args->repeat,
+	                              .warmup = (int)args->warmup,
+	                              .cgroup = args->cgroup,
+	                              .exit_records = args->exit_records,
+	                              .pmu = args->pmu,
+	                              .gpu = args->gpu,
+	                              .pss = args->pss ? 1 : -1,
+	                              .watts = args->watts,
+	                              .timeout_ns = args->timeout_ns,
+	                              .inherit = args->inherit,
+	                              .pass_output = args->show_output,
+	                              .foreground = command,
+	                              .channel_dir = scratch};
+	render_options_for(STDERR_FILENO, 0, false, &view);
+	struct progress *progress = progress_new(STDERR_FILENO, pick_progress(args, command), &view);
+	struct run_observer observer = progress_observer(progress);
+	if (!status && run_execute(pipeline, &options, *nursery, &observer, &outcome, &err) != 0)
+		status = cmd_fail(&cmd_run, &err);
+	progress_free(progress);
+	nursery_stop(*nursery); /* the configuration copies are gone after this */
+	*nursery = NULL;
+	if (!status) {
+		int shown = report_all(args, file, command);
+		status = exit_status(&outcome);
+		status = status ? status : shown;
+		if (!args->quiet && !args->output && !outcome.store_code)
+			fprintf(stderr, "run file: %s\n", file);
+	}
+	free(history);
+	free(file);
+	free(argv);
+	return status;
+}
+
+static char *make_scratch(struct err *err)
+{
+	const char *base = getenv("TMPDIR");
+	char *path = mem_printf("%s/pitot-XXXXXX", base && base[0] ? base : "/tmp");
+	if (mkdtemp(path))
+		return path;
+	err_set_errno(err, ERR_IO, "cannot make a temporary folder '%s'", path);
+	free(path);
+	return NULL;
+}
+
+static int with_pipeline(struct run_args *args, const struct opt_texts *rest, size_t dashes)
+{
+	struct err err;
+	struct pipeline *pipeline = NULL;
+	struct nursery *nursery = NULL;
+	bool command = dashes != SIZE_MAX;
+	char *scratch = args->dry_run ? NULL : make_scratch(&err);
+	if (!args->dry_run && !scratch)
+		return cmd_fail(&cmd_run, &err);
+	/* First of all, while this process is small. */
+	if (scratch && nursery_start(scratch, &nursery, &err) != 0) {
+		rmdir(scratch);
+		free(scratch);
+		return cmd_fail(&cmd_run, &err);
+	}
+	int status = command ? load_command(args, rest, &pipeline) : load_file(args, rest, scratch, &pipeline);
+	if (!status && args->name) {
+		free(pipeline->name);
+		pipeline->name = mem_strdup(args->name);
+	}
+	if (!status)
+		status = keep_only(args, pipeline);
+	if (!status) {
+		settle_gpu(args, pipeline);
+		if (args->dry_run)
+			status = show_plan(pipeline);
+		else if (overlay_write_all(pipeline, scratch, &err) != 0)
+			status = cmd_fail(&cmd_run, &err);
+		else
+			status = run_pipeline(args, pipeline, &nursery, scratch, command);
+	}
+	nursery_stop(nursery);
+	pipeline_free(pipeline);
+	free(scratch);
+	return status;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run_args args = {.repeat = 1,
+	                        .watts = -1,
+	                        .gpu = true,
+	                        .pmu = true,
+	                        .cgroup = true,
+	                        .exit_records = true,
+	                        .report = true,
+	                        .argc = argc,
+	                        .argv = argv};
+	struct opt_texts rest = {0};
+	size_t dashes;
+	int status = 0;
+	if (cmd_parse_open(&cmd_run, argc, argv, &args, keep_unknown, &args, &rest, &dashes, &status)) {
+		status = check_numbers(&args);
+		status = status ? status : take_overrides(&args);
+		if (!status && dashes != SIZE_MAX && dashes > 0)
+			status = cmd_usage_error(&cmd_run, "a pipeline file ('%s') and a command after '--' exclude each other",
+			                         rest.items[0]);
+		status = status ? status : with_pipeline(&args, &rest, dashes);
+	}
+	for (size_t i = 0; i < args.owned.len; i++)
+		free(args.owned.items[i]);
+	vec_fini(&args.owned);
+	vec_fini(&args.overrides.values);
+	vec_fini(&args.overrides.param_files);
+	vec_fini(&args.set);
+	vec_fini(&args.param_files);
+	vec_fini(&args.only);
+	vec_fini(&rest);
+	return status;
+}
+
+const struct cmd cmd_run = {.name = "run",
+                            .summary = "run a pipeline or a command and profile every stage",
+                            .arguments = "[PIPELINE] [--PARAM VALUE ...] | -- COMMAND ...",
+                            .options = run_options,
+                            .run = run_run};
