@@ -63,7 +63,24 @@ static void smi_close(void *opaque)
 	free(smi);
 }
 
-static int spawn(pid_t *pid, int write_end)
+/* Searched by hand: posix_spawnp answers "permission denied" for a folder of PATH that may not be entered, although the
+ * program is simply not there. Owned; NULL: none. */
+static char *find_program(const char *name)
+{
+	const char *path = getenv("PATH");
+	char *folders = mem_strdup(path ? path : ""), *rest = folders, *found = NULL;
+	for (char *folder; !found && (folder = strsep(&rest, ":"));) {
+		found = mem_printf("%s/%s", folder[0] ? folder : ".", name);
+		if (access(found, X_OK) != 0) {
+			free(found);
+			found = NULL;
+		}
+	}
+	free(folders);
+	return found;
+}
+
+static int spawn(const char *program, pid_t *pid, int write_end)
 {
 	char *argv[] = {"nvidia-smi",
 			"--query-gpu=index,count,utilization.gpu,memory.used,power.draw",
@@ -85,7 +102,7 @@ static int spawn(pid_t *pid, int write_end)
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
-	int error = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+	int error = posix_spawn(pid, program, &actions, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -94,23 +111,29 @@ static int spawn(pid_t *pid, int write_end)
 static int start(struct smi *smi, struct err *err)
 {
 	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	char *program = find_program("nvidia-smi");
+	if (!program)
+		return err_set(err, ERR_UNAVAILABLE, "nvidia-smi not on PATH");
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		free(program);
 		return err_set_errno(err, ERR_IO, "cannot make a pipe for nvidia-smi");
+	}
 	smi->pipe = ends[0];
 	fcntl(smi->pipe, F_SETFL, O_NONBLOCK);
-	int error = spawn(&smi->pid, ends[1]);
+	int error = spawn(program, &smi->pid, ends[1]);
 	close(ends[1]);
+	free(program);
 	if (error) {
 		smi->pid = 0;
-		return error == ENOENT ? err_set(err, ERR_UNAVAILABLE, "nvidia-smi not on PATH")
-				       : err_set(err, ERR_IO, "cannot start nvidia-smi: %s", strerror(error));
+		return err_set(err, ERR_IO, "cannot start nvidia-smi: %s", strerror(error));
 	}
 	smi->pidfd = pidfd_open(smi->pid, 0);
 	if (smi->pidfd >= 0)
 		return 0;
-	/* Without it the child could not be ended safely later; here it is still certain to be ours. */
+	/* Later it could not be ended safely; here it is still certain to be ours. */
+	err_set_errno(err, ERR_IO, "cannot watch nvidia-smi (needs Linux 5.3)");
 	kill(smi->pid, SIGKILL);
-	return err_set_errno(err, ERR_IO, "cannot watch nvidia-smi (needs Linux 5.3)");
+	return ERR_IO;
 }
 
 static double field_number(const char *field)
