@@ -296,5 +296,5 @@ const struct probe probe_nvidia_smi = {
 	.lacks = smi_lacks,
 	.read = smi_read,
 	.close = smi_close,
-	.fix = "sudo apt-get install nvidia-driver && sudo reboot",
+	.fix = "sudo modprobe nvidia || { sudo apt-get install nvidia-driver && sudo reboot; }",
 };

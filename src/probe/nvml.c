@@ -201,5 +201,5 @@ const struct probe probe_nvml = {
 	.lacks = nvml_lacks,
 	.read = nvml_read,
 	.close = nvml_close,
-	.fix = "sudo apt-get install nvidia-driver && sudo reboot",
+	.fix = "sudo modprobe nvidia || { sudo apt-get install nvidia-driver && sudo reboot; }",
 };

@@ -44,7 +44,7 @@ static void psi_close(void *opaque)
 static int psi_refuse(const char *name, int error, struct err *err)
 {
 	bool off = error == ENOENT || error == EOPNOTSUPP;
-	return err_set(err, ERR_IO, "cannot read %s/pressure/%s: %s", file_procfs(), name,
+	return err_set(err, off ? ERR_IO : ERR_UNAVAILABLE, "cannot read %s/pressure/%s: %s", file_procfs(), name,
 		       off ? "pressure stall information is off in this kernel (boot it with psi=1)" : strerror(error));
 }
 

@@ -173,9 +173,10 @@ static int judge(struct rapl *rapl, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "no RAPL package in %s/class/powercap", file_sysfs());
 	if (!refused)
 		return 0;
-	return err_set(err, ERR_IO, "cannot read %s/class/powercap/%s/energy_uj: %s%s", file_sysfs(), refused->folder,
-		       strerror(-refused->fd),
-		       refused->fd == -EACCES ? " (root only since Linux 5.10; see pitot doctor)" : "");
+	bool denied = refused->fd == -EACCES || refused->fd == -EPERM;
+	return err_set(err, denied ? ERR_IO : ERR_UNAVAILABLE, "cannot read %s/class/powercap/%s/energy_uj: %s%s",
+		       file_sysfs(), refused->folder, strerror(-refused->fd),
+		       denied ? " (root only since Linux 5.10; see pitot doctor)" : "");
 }
 
 static void name_source(const struct rapl *rapl, char *source)

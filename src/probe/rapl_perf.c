@@ -121,7 +121,7 @@ static int refuse(const char *folder, int error, struct err *err)
 	if (error == ENODEV)
 		return err_set(err, ERR_UNAVAILABLE, "the perf power PMU lists no CPU");
 	perf_event_words(error, perf_event_paranoid(), words, sizeof(words));
-	return err_set(err, ERR_IO, "perf energy-pkg: %s", words);
+	return err_set(err, error == EACCES ? ERR_IO : ERR_UNAVAILABLE, "perf energy-pkg: %s", words);
 }
 
 static int power_open(void **out, char *source, struct err *err)
