@@ -120,8 +120,11 @@ static int refuse(const char *folder, int error, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "the perf power PMU has no energy-pkg event");
 	if (error == ENODEV)
 		return err_set(err, ERR_UNAVAILABLE, "the perf power PMU lists no CPU");
+	if (error == EACCES)
+		return err_set(err, ERR_IO, "perf energy-pkg: permission denied (perf_event_paranoid is %d)",
+			       perf_event_paranoid());
 	perf_event_words(error, perf_event_paranoid(), words, sizeof(words));
-	return err_set(err, error == EACCES ? ERR_IO : ERR_UNAVAILABLE, "perf energy-pkg: %s", words);
+	return err_set(err, ERR_UNAVAILABLE, "perf energy-pkg: %s", words);
 }
 
 static int power_open(void **out, char *source, struct err *err)
