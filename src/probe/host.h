@@ -7,13 +7,16 @@
 #include "base/vec.h"
 
 struct host_fact {
-	const char *key; /* static: "cpu_model", "cpus", "memory_bytes", "kernel", "os", "hostname", "virtualization", … */
-	char *value;     /* owned */
+	/* static: "cpu_model", "cpus", "memory_bytes", "kernel", "os", "hostname", "virtualization", … */
+	const char *key;
+	char *value; /* owned */
 };
 
 struct host_facts {
-	VEC(struct host_fact) facts;
-	char fingerprint[17]; /* hash of the facts that decide speed: cpu model, cpus, memory, kernel release, governor */
+	VEC(struct host_fact) facts; /* what the machine does not tell is left out */
+	/* Hash of the facts that decide speed: CPU model, CPUs there and allowed, CPU quota, SMT, turbo, governor,
+	 * memory (to the GiB), architecture, kernel release. */
+	char fingerprint[17];
 };
 
 void host_facts_read(struct host_facts *out);
