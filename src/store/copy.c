@@ -69,7 +69,7 @@ static int copy_one(const char *from, const char *to, bool may_be_missing, struc
 	if (in < 0 && errno == ENOENT && may_be_missing)
 		return 0;
 	if (in < 0)
-		return err_set_errno(err, ERR_INPUT, "cannot read run file '%s'", from);
+		return err_set_errno(err, ERR_IO, "cannot read run file '%s'", from);
 	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (out < 0 || !copy_bytes(in, out))
 		code = err_set_errno(err, ERR_IO, "cannot copy run file '%s' to '%s' in order to read it", from, to);

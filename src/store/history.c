@@ -193,15 +193,24 @@ static struct history_entry copy_entry(const struct history_entry *entry, const 
 	return copy;
 }
 
+static void change_fini(struct change *change)
+{
+	index_row_fini(&change->row);
+	index_walls_fini(&change->walls);
+}
+
 static void examine(const char *dir, const struct found *found, struct history *out, struct changes *changes)
 {
-	struct change *change = vec_add(&changes->items);
-	change->row = (struct index_row){
-		.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns};
+	struct change change = {
+	        .row = {.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns}};
 	char *path = file_join(dir, found->file);
-	index_examine(path, &change->row, &change->walls);
+	bool remember = index_examine(path, &change.row, &change.walls);
 	free(path);
-	vec_push(&out->entries, copy_entry(&change->row.entry, dir, found->file));
+	vec_push(&out->entries, copy_entry(&change.row.entry, dir, found->file));
+	if (remember)
+		vec_push(&changes->items, change);
+	else
+		change_fini(&change);
 }
 
 /* Both sides are in the order of their names: one pass over both. */
@@ -258,10 +267,8 @@ static void write_changes(struct index *index, const struct changes *changes, ui
 
 static void changes_fini(struct changes *changes)
 {
-	for (size_t i = 0; i < changes->items.len; i++) {
-		index_row_fini(&changes->items.items[i].row);
-		index_walls_fini(&changes->items.items[i].walls);
-	}
+	for (size_t i = 0; i < changes->items.len; i++)
+		change_fini(&changes->items.items[i]);
 	vec_fini(&changes->items);
 }
 

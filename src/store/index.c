@@ -218,8 +218,8 @@ static const char run_sql[] =
 	"SELECT name, started_utc_ns, coalesce(wall_ns, 0), status, git_commit, fingerprint, owner_pid, owner_start, "
 	"boot_id,"
 	" (SELECT count(DISTINCT position) FROM stage),"
-	" max((SELECT max(max(coalesce(start_ns, 0), coalesce(end_ns, 0))) FROM stage),"
-	"  (SELECT max(at_ns) FROM sample WHERE stage_id = (SELECT max(id) FROM stage))) FROM run";
+	" max(coalesce((SELECT max(max(coalesce(start_ns, 0), coalesce(end_ns, 0))) FROM stage), 0),"
+	"  coalesce((SELECT max(at_ns) FROM sample WHERE stage_id = (SELECT max(id) FROM stage)), 0)) FROM run";
 
 static int examine_run(struct reader *reader, struct history_entry *entry, struct err *err)
 {
@@ -252,7 +252,7 @@ static int examine_run(struct reader *reader, struct history_entry *entry, struc
 	return code;
 }
 
-void index_examine(const char *path, struct index_row *row, struct index_walls *walls)
+bool index_examine(const char *path, struct index_row *row, struct index_walls *walls)
 {
 	struct err err = {0};
 	struct reader reader;
@@ -264,11 +264,12 @@ void index_examine(const char *path, struct index_row *row, struct index_walls *
 		reader_close(&reader);
 	}
 	if (!code)
-		return;
+		return true;
 	history_entry_fini(&row->entry);
 	/* The best guess at when it was: that is where a person looks for it in the list. */
 	row->entry = (struct history_entry){
 		.name = mem_strdup(row->file), .started_utc_ns = row->changed_ns, .damaged = mem_strdup(err.text)};
+	return code == ERR_INPUT;
 }
 
 bool index_begin(struct index *index)

@@ -44,8 +44,9 @@ void index_close(struct index *index);
 
 /* All rows, in the order of strcmp; none where they cannot be read. */
 void index_read(struct index *index, struct index_rows *out);
-/* Reads the run file itself: everything that a row remembers. Never fails: a file that cannot be read is damaged. */
-void index_examine(const char *path, struct index_row *row, struct index_walls *walls);
+/* Reads the run file itself: everything that a row remembers. A file that cannot be read is damaged; false where that
+ * may pass (no permission, locked) and should not be remembered. */
+bool index_examine(const char *path, struct index_row *row, struct index_walls *walls);
 
 /* Changes come between index_begin and index_end; false: not now, because another pitot is at it. */
 bool index_begin(struct index *index);

@@ -185,7 +185,7 @@ static int check_is_file(struct reader *reader, struct err *err)
 		return err_set(err, ERR_INPUT, "there is no run file '%s' (pitot history lists the runs)",
 			       reader->path);
 	if (stat(reader->path, &status) != 0)
-		return err_set_errno(err, ERR_INPUT, "cannot read run file '%s'", reader->path);
+		return err_set_errno(err, ERR_IO, "cannot read run file '%s'", reader->path);
 	if (S_ISDIR(status.st_mode))
 		return err_set(err, ERR_INPUT, "'%s' is a folder, not a run file", reader->path);
 	if (!S_ISREG(status.st_mode))
@@ -236,6 +236,18 @@ static int not_a_run_file(struct reader *reader, struct err *err)
 	int result = sqlite3_errcode(reader->db) & 0xFF;
 	if (result == SQLITE_NOTADB)
 		return err_set(err, ERR_INPUT, "'%s' is not a run file", reader->path);
+	return reader_damaged(reader, err);
+}
+
+/* SQLite notices missing pages only when it needs them. With a log beside it the file may rightly be shorter. The sizes are
+ * asked for now: a live run may just have ended. */
+static int check_length(struct reader *reader, struct err *err)
+{
+	uint64_t pages = (uint64_t)sql_int(reader->db, "PRAGMA page_count", 0);
+	uint64_t page_size = (uint64_t)sql_int(reader->db, "PRAGMA page_size", 0);
+	if (size_of(reader->path, "-wal") > 0 || pages * page_size <= size_of(reader->path, ""))
+		return 0;
+	reader->broken = "its end is missing";
 	return reader_damaged(reader, err);
 }
 
@@ -308,6 +320,8 @@ int reader_open(const char *path, struct reader *reader, struct err *err)
 		code = not_a_run_file(reader, err);
 	if (!code)
 		code = check_version(reader, err);
+	if (!code)
+		code = check_length(reader, err);
 	if (!code)
 		code = check_tables(reader, err);
 	/* One snapshot for all questions, so that a live run does not change between them. */
