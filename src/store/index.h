@@ -1,0 +1,68 @@
+/*
+ * index.h - what history remembers of each run file: index.sqlite, a cache that may vanish at any time.
+ * Internal to store/.
+ *
+ * Rows are valid for one size and modification time of their file (its write-ahead log included). Whatever goes wrong
+ * with the index - damaged, of another version, locked for too long, not writable - costs time, never an answer: a
+ * damaged one is made anew, one that cannot be written is used as it is, and where there is none and none can be made
+ * it lives in memory for the length of the call. A database of that name that is not ours is left alone.
+ */
+#ifndef PITOT_STORE_INDEX_H
+#define PITOT_STORE_INDEX_H
+
+#include "store/history.h"
+#include "store/sql.h"
+
+struct index_row {
+	char *file; /* name without the folder */
+	uint64_t bytes;
+	uint64_t changed_ns;
+	struct history_entry entry; /* .path is NULL */
+};
+
+/* What a stage took, for estimates. */
+struct index_wall {
+	char *stage;
+	uint64_t wall_ns;
+};
+
+struct index_rows {
+	VEC(struct index_row) items; /* by file name */
+};
+
+struct index_walls {
+	VEC(struct index_wall) items;
+};
+
+struct index {
+	sqlite3 *db;
+	bool writable;
+};
+
+void index_open(const char *dir, struct index *index);
+void index_close(struct index *index);
+
+/* All rows, in the order of strcmp; none where they cannot be read. */
+void index_read(struct index *index, struct index_rows *out);
+/* Reads the run file itself: everything that a row remembers. A file that cannot be read is damaged; false where that
+ * may pass (no permission, locked) and should not be remembered. */
+bool index_examine(const char *path, struct index_row *row, struct index_walls *walls);
+
+/* Changes come between index_begin and index_end; false: not now, because another pitot is at it. */
+bool index_begin(struct index *index);
+void index_put(struct index *index, const struct index_row *row, const struct index_walls *walls);
+void index_drop(struct index *index, const char *file);
+/* `dir_changed_ns`: the state of the folder that the index now knows; see index_is_fresh. */
+void index_end(struct index *index, uint64_t dir_changed_ns);
+
+/* Whether nothing has come or gone since the index was last brought up to date. */
+bool index_is_fresh(struct index *index, uint64_t dir_changed_ns);
+/* The wall times of `stage` in the last `limit` successful runs called `run_name`, newest first; how many. */
+size_t index_recent_walls(struct index *index, const char *run_name, const char *stage, uint64_t *out, size_t limit);
+
+void index_row_fini(struct index_row *row);
+void index_rows_fini(struct index_rows *rows);
+void index_walls_fini(struct index_walls *walls);
+void history_entry_fini(struct history_entry *entry);
+
+#endif
