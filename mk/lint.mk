@@ -17,7 +17,7 @@ lint-cppcheck: | $(GENERATED)
 	         -j2 -D_GNU_SOURCE -DPITOT_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(BUILD)/gen src
 
 lint-shell:
-	shellcheck check demo .ci/run tools/help_inc tools/install_packages
+	shellcheck check demo .ci/run tools/help_inc tools/install_packages tools/test_install
 
 lint-man:
 	mandoc -T lint -W warning $(MAN_PAGES)

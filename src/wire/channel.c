@@ -38,24 +38,28 @@ static size_t escape(const char *text, char *out)
 	return (size_t)(at - out);
 }
 
-/* printf writes the program's own decimal sign, which may be a comma or several bytes: whatever is no part of a number
- * in the C locale must be that sign. */
-static size_t format_value(double value, char *out, size_t size)
+/* The decimal sign may be a comma or several bytes: whatever is no part of a number in the C locale must be it. */
+size_t channel_copy_number(const char *printed, char *out, size_t size)
 {
-	char local[64];
-	snprintf(local, sizeof(local), "%.17g", value);
 	size_t length = 0;
 	bool in_sign = false;
-	for (const char *at = local; *at && length + 1 < size; at++) {
-		bool plain = strchr("0123456789+-e", *at) != NULL;
+	for (; *printed && length + 1 < size; printed++) {
+		bool plain = strchr("0123456789+-e", *printed) != NULL;
 		if (plain)
-			out[length++] = *at;
+			out[length++] = *printed;
 		else if (!in_sign)
 			out[length++] = '.';
 		in_sign = !plain;
 	}
 	out[length] = '\0';
 	return length;
+}
+
+static size_t format_value(double value, char *out, size_t size)
+{
+	char printed[64];
+	snprintf(printed, sizeof(printed), "%.17g", value);
+	return channel_copy_number(printed, out, size);
 }
 
 size_t channel_format(const struct channel_record *record, char *out)

@@ -44,6 +44,8 @@ bool channel_set_text(struct channel_record *record, const char *text);
 /* The line with its line end into `out` (at least CHANNEL_LINE_SIZE, terminated); its length, or 0 where the record has
  * no name or its value is not finite. */
 size_t channel_format(const struct channel_record *record, char *out);
+/* Copies a number as printf wrote it in some locale, with a point for that locale's decimal sign. Its length. */
+size_t channel_copy_number(const char *printed, char *out, size_t size);
 /* `line` without its line end. False where it is no record; `out` is then undefined. */
 bool channel_parse(const char *line, size_t length, struct channel_record *out);
 
