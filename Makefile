@@ -12,7 +12,10 @@
 # file needs no change here.
 
 VERSION := 0.1.0
-CC      ?= cc
+# Not `?=`: make has a CC of its own.
+ifeq ($(origin CC),default)
+CC      := $(if $(shell command -v gcc),gcc,cc)
+endif
 OBJCOPY ?= objcopy
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -75,7 +78,7 @@ $(BUILD)/pitot: $(BUILD)/obj/main.o $(BUILD)/libcore.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(BUILD)/libcore.a $(LIBS) -o $@
 
 $(BUILD)/libpitot.so: $(LIB_OBJ)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.0 $^ -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.$(SOVERSION) $^ -o $@
 
 # One object whose hidden symbols are local: a program that links it sees pitot_* and no other name of ours.
 $(BUILD)/libpitot.a: $(LIB_OBJ)

@@ -41,5 +41,6 @@ uninstall:
 	      $(BASHDIR)/pitot $(ZSHDIR)/_pitot $(FISHDIR)/pitot.fish)
 	rm -rf $(DESTDIR)$(DOCDIR)
 
-$(BUILD)/pitot.pc: pitot.pc.in $(BUILD)/flags
+# Always anew: PREFIX may be another than last time.
+$(BUILD)/pitot.pc: pitot.pc.in FORCE
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCDIR@|$(INCDIR)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
