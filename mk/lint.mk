@@ -9,11 +9,12 @@ lint: lint-style lint-cppcheck lint-shell lint-man
 lint-style:
 	CC='$(CC)' tools/lint
 
-# The build directory makes a second run look only at what changed.
+# The build directory makes a second run look only at what changed. cppcheck does not see that the comma operator in
+# vec_push orders its two halves; gcc's -Wsequence-point, which does, stays on.
 lint-cppcheck: | $(GENERATED)
 	@mkdir -p $(BUILD)/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-	         --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --cppcheck-build-dir=$(BUILD)/cppcheck \
+	         --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --suppress=unknownEvaluationOrder --cppcheck-build-dir=$(BUILD)/cppcheck \
 	         -j2 -D_GNU_SOURCE -DPITOT_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(BUILD)/gen src
 
 lint-shell:
