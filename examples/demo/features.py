@@ -6,6 +6,7 @@ with each device and each range.
 
 import argparse
 import collections
+import glob
 import math
 import multiprocessing
 import os
@@ -71,6 +72,8 @@ def main():
     parser.add_argument("source")
     parser.add_argument("target", help="parts are called TARGET-0.csv, TARGET-1.csv, ...")
     options = parser.parse_args()
+    for old in glob.glob(glob.escape(options.target) + "-*.csv"):
+        os.remove(old)  # of a run with more workers
     size = os.path.getsize(options.source)
     cuts = [size * part // options.workers for part in range(options.workers + 1)]
     jobs = [(options.source, cuts[i], cuts[i + 1], f"{options.target}-{i}.csv") for i in range(options.workers)]
