@@ -3,12 +3,20 @@
 #   make                     build/pitot, build/libpitot.so, build/libpitot.a
 #   make SAN=address,undefined   the same with sanitizers, in build-san/
 #   make unit                build and run the unit tests
-#   make lint format install clean
+#   make lint format         look for mistakes; lay out the sources       (mk/lint.mk)
+#   make fuzz fuzz-smoke     libFuzzer targets, and a short run of each   (mk/fuzz.mk)
+#   make install uninstall   PREFIX=/usr/local DESTDIR=                   (mk/install.mk)
+#   make clean
 #
-# Every .c file below src/ belongs to the program, except src/lib (the public library). A new file needs no change here.
+# Every .c file below src/ belongs to the program, except src/lib (the public library); src/wire belongs to both. A new
+# file needs no change here.
 
 VERSION := 0.1.0
-CC      ?= cc
+# Not `?=`: make has a CC of its own.
+ifeq ($(origin CC),default)
+CC      := $(if $(shell command -v gcc),gcc,cc)
+endif
+OBJCOPY ?= objcopy
 PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= $(if $(SAN),build-san,build)
@@ -24,9 +32,9 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude
 ALL_LDFLAGS := $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm
 
-CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base config probe run store stats analyze render cmd)))
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe run store stats analyze render cmd)))
 CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
-LIB_SRC  := $(wildcard src/lib/*.c)
+LIB_SRC  := $(wildcard src/lib/*.c src/wire/*.c)
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -38,7 +46,7 @@ MAKEFLAGS += --no-builtin-rules
 
 -include mk/*.mk
 
-.PHONY: all unit clean format
+.PHONY: all unit clean
 all: $(BUILD)/pitot $(if $(LIB_SRC),$(BUILD)/libpitot.so $(BUILD)/libpitot.a)
 
 # Flags are an input like any other: when they change, everything is built anew.
@@ -72,21 +80,28 @@ $(BUILD)/pitot: $(BUILD)/obj/main.o $(BUILD)/libcore.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(BUILD)/libcore.a $(LIBS) -o $@
 
 $(BUILD)/libpitot.so: $(LIB_OBJ)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.0 $^ -o $@
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.$(SOVERSION) $^ -o $@
 
+# One object whose hidden symbols are local: a program that links it sees pitot_* and no other name of ours.
 $(BUILD)/libpitot.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(LD) -r $^ -o $(BUILD)/pic/libpitot.o
+	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libpitot.o
+	$(AR) rcs $@ $(BUILD)/pic/libpitot.o
+
+# UNIT_LIBS_test_x: what the test test_x links besides the program's own code.
+UNIT_LIBS_test_lib := $(BUILD)/libpitot.a
+$(BUILD)/unit/test_lib: $(BUILD)/libpitot.a
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests/unit $(ALL_LDFLAGS) -MMD -MP $< $(BUILD)/libcore.a $(LIBS) -lcmocka -o $@
+	$(CC) $(ALL_CFLAGS) -Itests/unit $(ALL_LDFLAGS) -MMD -MP $< $(UNIT_LIBS_$*) $(BUILD)/libcore.a $(LIBS) -lcmocka \
+	      -pthread -o $@
 
-unit: $(UNIT_BIN)
-	@set -e; for t in $(UNIT_BIN); do timeout 120 $$t; done
-
-format:
-	clang-format -i $(shell git ls-files '*.c' '*.h')
+.PHONY: unit-bins
+unit-bins: $(UNIT_BIN)
+unit: unit-bins
+	@tools/run_unit $(UNIT_BIN)
 
 clean:
 	rm -rf build build-san build-clang build-fuzz

@@ -1,0 +1,19 @@
+# libFuzzer targets: tests/fuzz/fuzz_x.c becomes build-fuzz/fuzz_x, linked with a core that carries the same
+# instrumentation. Seeds lie in tests/fuzz/corpus/x/, a dictionary in tests/fuzz/x.dict; both may be absent.
+
+FUZZ_BUILD := build-fuzz
+FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN   := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/%)
+SECONDS    ?= 10
+
+.PHONY: fuzz fuzz-bins fuzz-smoke
+fuzz:
+	$(MAKE) CC=clang BUILD=$(FUZZ_BUILD) SAN=fuzzer-no-link,address,undefined OPT=-O1 fuzz-bins
+
+fuzz-bins: $(FUZZ_BIN)
+
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcore.a
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -fsanitize=fuzzer -MMD -MP $< $(BUILD)/libcore.a $(LIBS) -o $@
+
+fuzz-smoke: fuzz
+	@tools/run_fuzz --seconds $(SECONDS) $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)

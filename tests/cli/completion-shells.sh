@@ -1,0 +1,3 @@
+pitot completion zsh | head -n 1
+pitot completion fish | grep -q "complete" && echo fish
+pitot completion tcsh

@@ -1,0 +1,2 @@
+# --help prints the manual page.
+pitot --help | head -n 5

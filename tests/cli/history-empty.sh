@@ -1,0 +1,2 @@
+pitot history
+pitot history --json

@@ -1,0 +1,1 @@
+pitot metrics --format md | grep -c "wall_s"

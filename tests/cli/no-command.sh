@@ -1,0 +1,2 @@
+# Without a command: the short usage, on stderr.
+pitot

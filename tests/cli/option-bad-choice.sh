@@ -1,0 +1,1 @@
+pitot report --format xml

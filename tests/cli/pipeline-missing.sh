@@ -1,0 +1,1 @@
+pitot run no/such/file.yaml

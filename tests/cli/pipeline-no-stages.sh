@@ -1,0 +1,4 @@
+cat >pipeline.yaml <<'END'
+name: empty
+END
+pitot run --quiet

@@ -1,0 +1,4 @@
+cat >pipeline.yaml <<'END'
+stages: [
+END
+pitot run --quiet

@@ -1,0 +1,2 @@
+mkdir pipeline.yaml
+pitot run

@@ -1,0 +1,2 @@
+# Nothing has run yet: say so, and what to do.
+pitot report

@@ -1,0 +1,2 @@
+pitot run --quiet --no-report -- true
+pitot report --format md | head -n 1

@@ -1,0 +1,2 @@
+echo rubbish >x.pitot
+pitot report ./x.pitot

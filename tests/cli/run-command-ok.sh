@@ -1,0 +1,1 @@
+pitot run --quiet --no-report -- true

@@ -1,0 +1,2 @@
+# No file, no command, nothing here to run.
+pitot run

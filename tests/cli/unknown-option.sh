@@ -1,0 +1,1 @@
+pitot run --jbos 2 -- true

@@ -1,0 +1,2 @@
+# The version is one line on stdout.
+pitot --version
