@@ -33,7 +33,9 @@
 struct param {
 	char *name;
 	char *value;
-	char *source; /* "pipeline.yaml", "--set", "--param file.yaml", "--dataset" */
+	char *source; /* "pipeline.yaml", "--set", "--param file.yaml", "--dataset", "config" */
+	char *help;   /* or NULL */
+	bool quoted;  /* declared in quotes: a text, also where it looks like a number */
 };
 
 /* How deep to look; -1 or 0 where not said, so that a stage can override the pipeline and flags can override both. */
@@ -61,9 +63,9 @@ struct stage_spec {
 	char *cwd;           /* absolute */
 	uint64_t timeout_ns; /* 0: none */
 	int retries;
-	char *manual; /* reason, or NULL */
-	char *skip;   /* reason why it does not run (`skip: true`, or `when` was false), or NULL */
-	VEC(char *) inputs;  /* absolute paths or globs */
+	char *manual;       /* reason, or NULL */
+	char *skip;         /* reason why it does not run (`skip: true`, or `when` was false), or NULL */
+	VEC(char *) inputs; /* absolute paths or globs */
 	VEC(char *) outputs;
 	enum survivors survivors;
 	struct profile_settings profile;
@@ -90,7 +92,8 @@ struct gate_spec {
 struct overlay_setting {
 	char *pointer;
 	char *value; /* YAML scalar text: 10 is a number, "10" in quotes a string; already substituted */
-	bool quoted; /* was written in quotes: stays a string */
+	bool quoted; /* was written in quotes: stays a string; a lone ${param} has the type of the parameter */
+	int line;
 };
 
 struct overlay_spec {
@@ -130,10 +133,10 @@ struct pipeline_overrides {
 /* `overlay_dir` is where the isolated configuration copies will lie (needed to substitute their paths); NULL means that
  * they are not going to be written (dry runs): the path is then shown as "<copy of config.json>". */
 int pipeline_load(const char *path, const struct pipeline_overrides *overrides, const char *overlay_dir,
-                  struct pipeline **out, struct err *err);
+		  struct pipeline **out, struct err *err);
 /* The same from memory; `path` only names it in messages and gives the folder. What the fuzzer calls. */
 int pipeline_parse(const char *text, size_t size, const char *path, const struct pipeline_overrides *overrides,
-                   const char *overlay_dir, struct pipeline **out, struct err *err);
+		   const char *overlay_dir, struct pipeline **out, struct err *err);
 /* One stage that runs `argv` as it is, in the current folder. */
 int pipeline_for_command(const char *const *argv, size_t count, struct pipeline **out, struct err *err);
 void pipeline_free(struct pipeline *pipeline);

@@ -1,0 +1,85 @@
+/* profile.c - the `profile` map: how deep to look, for the pipeline and for single stages. */
+#include "base/clock.h"
+#include "config/load.h"
+
+void profile_unset(struct profile_settings *profile)
+{
+	*profile = (struct profile_settings){.pss = -1, .gpu = -1, .pmu = -1, .watts = -1};
+}
+
+static int read_interval(struct load *load, void *into, const struct node *value)
+{
+	uint64_t interval_ns = 0;
+	int code = load_duration(load, value, "interval", &interval_ns);
+	if (!code && (interval_ns < NS_PER_S / 1000 || interval_ns > 3600 * NS_PER_S))
+		code = load_fail(load, value->line, "'interval' must lie between 1ms and 1h");
+	if (!code)
+		((struct profile_settings *)into)->interval_ns = interval_ns;
+	return code;
+}
+
+static int read_pss(struct load *load, void *into, const struct node *value)
+{
+	return load_bool(load, value, "pss", &((struct profile_settings *)into)->pss);
+}
+
+static int read_gpu(struct load *load, void *into, const struct node *value)
+{
+	struct profile_settings *profile = into;
+	if (profile->gpu >= 0)
+		return load_fail(load, value->line, "'gpu' and 'enable_gpu_sampling' mean the same; keep one of them");
+	return load_bool(load, value, "gpu", &profile->gpu);
+}
+
+static int read_pmu(struct load *load, void *into, const struct node *value)
+{
+	return load_bool(load, value, "pmu", &((struct profile_settings *)into)->pmu);
+}
+
+static int read_watts(struct load *load, void *into, const struct node *value)
+{
+	double watts = 0;
+	int code = load_number(load, value, "watts", &watts);
+	if (!code && watts < 0)
+		code = load_fail(load, value->line, "'watts' must not be negative (0 turns the energy estimate off)");
+	if (!code)
+		((struct profile_settings *)into)->watts = watts;
+	return code;
+}
+
+static int read_jobs(struct load *load, void *into, const struct node *value)
+{
+	(void)into;
+	return load_integer(load, value, "jobs", 1, 1024, &load->pipeline->jobs);
+}
+
+static int refuse_jobs(struct load *load, void *into, const struct node *value)
+{
+	(void)into;
+	return load_fail(load, value->line, "'jobs' belongs to the pipeline's own profile:, not to a stage's");
+}
+
+#define COMMON_KEYS                                                                                                    \
+	{"interval", read_interval}, {"pss", read_pss}, {"gpu", read_gpu}, {"enable_gpu_sampling", read_gpu},          \
+		{"pmu", read_pmu},                                                                                     \
+	{                                                                                                              \
+		"watts", read_watts                                                                                    \
+	}
+
+static const struct load_key pipeline_keys[] = {COMMON_KEYS, {"jobs", read_jobs}};
+static const struct load_key stage_keys[] = {COMMON_KEYS, {"jobs", refuse_jobs}};
+
+enum { KEY_COUNT = sizeof(pipeline_keys) / sizeof(pipeline_keys[0]) };
+
+int load_profile(struct load *load, void *into, const struct node *node)
+{
+	(void)into;
+	if (node_is_null(node))
+		return 0;
+	return load_map(load, node, "profile", pipeline_keys, KEY_COUNT, &load->pipeline->profile);
+}
+
+int load_stage_profile(struct load *load, void *into, const struct node *node)
+{
+	return load_map(load, node, "a stage's profile", stage_keys, KEY_COUNT, &((struct stage_spec *)into)->profile);
+}
