@@ -2,8 +2,8 @@
  * report.c - folds a run's repetitions into one report.
  *
  * A repetition counts where it is no warm-up; a stage that has only warm-ups (the run was stopped early) is judged by
- * them. Failed repetitions count as well: dropping them would be dropping outliers in silence. A repetition in which the stage never ran
- * has no numbers to give. Each metric is folded by itself, so the medians of two metrics may come
+ * them. Failed repetitions count as well: dropping them would be dropping outliers in silence. A repetition in which
+ * the stage never ran has no numbers to give. Each metric is folded by itself, so the medians of two metrics may come
  * from different repetitions.
  *
  * Relies on names being unique within a repetition and on a stage having the same position in all of them, which the
@@ -29,8 +29,8 @@ static const char *record_name(const struct stage_record *record)
 static int severity(enum stage_status status)
 {
 	static const int order[STATUS_COUNT] = {
-	        [STATUS_OK] = 0,          [STATUS_MANUAL] = 1,  [STATUS_SKIPPED] = 2,
-	        [STATUS_INTERRUPTED] = 3, [STATUS_TIMEOUT] = 4, [STATUS_ERROR] = 5,
+		[STATUS_OK] = 0,          [STATUS_MANUAL] = 1,  [STATUS_SKIPPED] = 2,
+		[STATUS_INTERRUPTED] = 3, [STATUS_TIMEOUT] = 4, [STATUS_ERROR] = 5,
 	};
 	return order[status];
 }
@@ -46,7 +46,7 @@ static struct metric_value record_value(const struct stage_record *record, int m
 	struct metric_value value = record->values[metric];
 	if (metric == METRIC_WALL && value.state != METRIC_KNOWN && record->row.end_ns > record->row.start_ns)
 		metric_set(&value, (double)(record->row.end_ns - record->row.start_ns) / 1e9, METHOD_EXACT,
-		           "monotonic clock");
+			   "monotonic clock");
 	return value;
 }
 
@@ -132,7 +132,8 @@ static void fold_stage(const struct stage_record *const *group, size_t count, st
 
 static int by_position(const void *a, const void *b)
 {
-	const struct stage_record *x = *(const struct stage_record *const *)a, *y = *(const struct stage_record *const *)b;
+	const struct stage_record *x = *(const struct stage_record *const *)a,
+				  *y = *(const struct stage_record *const *)b;
 	int names = strcmp(record_name(x), record_name(y));
 	if (x->row.position != y->row.position)
 		return x->row.position < y->row.position ? -1 : 1;
@@ -190,7 +191,8 @@ typedef VEC(struct span) span_list;
 
 static int by_start(const void *a, const void *b)
 {
-	const struct stage_record *x = *(const struct stage_record *const *)a, *y = *(const struct stage_record *const *)b;
+	const struct stage_record *x = *(const struct stage_record *const *)a,
+				  *y = *(const struct stage_record *const *)b;
 	if (x->row.repetition != y->row.repetition)
 		return x->row.repetition - y->row.repetition;
 	return (x->row.start_ns > y->row.start_ns) - (x->row.start_ns < y->row.start_ns);

@@ -28,7 +28,7 @@ enum verdict {
 #define VERDICT_ID(id, name, meaning) VERDICT_##id,
 	VERDICT_LIST(VERDICT_ID)
 #undef VERDICT_ID
-	        VERDICT_COUNT
+		VERDICT_COUNT
 };
 
 const char *verdict_name(enum verdict verdict);
@@ -38,15 +38,15 @@ struct report_stage {
 	const struct stage_record *last;  /* the last repetition's record: artifacts, command, tier */
 	const struct stage_record *worst; /* the last of those with `status`: its reason, exit code and log */
 	const char *name;
-	bool ran;                 /* in at least one repetition that counts */
-	enum stage_status status; /* the worst of all repetitions, warm-ups included */
+	bool ran;                                 /* in at least one repetition that counts */
+	enum stage_status status;                 /* the worst of all repetitions, warm-ups included */
 	struct metric_value values[METRIC_COUNT]; /* median over the repetitions that count, per metric */
 	struct description wall;                  /* over the repetitions that count */
 	VEC(double) walls;                        /* the same one by one, in the order in which they ran */
 	double share;                             /* of the sum of the stages' wall times, 0 to 1 */
 	enum verdict verdict;
-	char *evidence; /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
-	struct series_list series; /* of the last repetition */
+	char *evidence;                /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
+	struct series_list series;     /* of the last repetition */
 	struct process_list processes; /* the costliest, of the last repetition */
 };
 
@@ -55,9 +55,9 @@ struct report {
 	double total_s; /* median wall time of a repetition that counts */
 	struct description total;
 	struct metric_value values[METRIC_COUNT];
-	double self_cpu_share;           /* pitot's own CPU time over the elapsed time of the whole run; NaN: not known */
+	double self_cpu_share; /* pitot's own CPU time over the elapsed time of the whole run; NaN: not known */
 	VEC(struct report_stage) stages; /* in pipeline order */
-	size_t bottleneck; /* index of the stage with the largest share; SIZE_MAX where nothing ran */
+	size_t bottleneck;               /* index of the stage with the largest share; SIZE_MAX where nothing ran */
 };
 
 enum { REPORT_BUCKETS = 60 };

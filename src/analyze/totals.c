@@ -6,8 +6,8 @@
  * lower bound. Where none knows it, the total is absent with the first stage's reason.
  *
  * Stages that ran side by side need care. Each has read the same machine-wide counters (pressure, energy, steal) for
- * the same stretch of time, so their sum would count it twice: it is refused. Their peaks may have coincided, so the largest is
- * only a lower bound for the run. And CPU use is taken anew, as CPU time over the run's elapsed time.
+ * the same stretch of time, so their sum would count it twice: it is refused. Their peaks may have coincided, so the
+ * largest is only a lower bound for the run. And CPU use is taken anew, as CPU time over the run's elapsed time.
  */
 #include "analyze/totals.h"
 
@@ -17,9 +17,9 @@
 
 /* Sums of these count the whole machine, not the stage. */
 static const int machine_wide[] = {
-        METRIC_PRESSURE_CPU,         METRIC_PRESSURE_IO, METRIC_PRESSURE_IO_FULL, METRIC_PRESSURE_MEMORY,
-        METRIC_PRESSURE_MEMORY_FULL, METRIC_ENERGY,      METRIC_ENERGY_DRAM,      METRIC_GPU_ENERGY,
-        METRIC_STEAL,
+	METRIC_PRESSURE_CPU,    METRIC_PRESSURE_IO,          METRIC_PRESSURE_IO_FULL,
+	METRIC_PRESSURE_MEMORY, METRIC_PRESSURE_MEMORY_FULL, METRIC_ENERGY,
+	METRIC_ENERGY_DRAM,     METRIC_GPU_ENERGY,           METRIC_STEAL,
 };
 /* Maxima of these do, and stay right when stages overlap. */
 static const int machine_levels[] = {METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK, METRIC_SYSTEM_SWAP_PEAK};
@@ -34,14 +34,14 @@ static bool contains(const int *list, size_t count, int metric)
 
 struct total {
 	double value;
-	double weight;         /* of the stages that know it */
-	double covered;        /* wall time that the known values speak for */
-	double wall;           /* of all stages that ran */
+	double weight;  /* of the stages that know it */
+	double covered; /* wall time that the known values speak for */
+	double wall;    /* of all stages that ran */
 	size_t ran, known;
 	enum metric_method method; /* the weakest of all */
 	bool lower_bound;
-	const char *source;    /* NULL where the stages' differ */
-	const char *reason;    /* of the first stage that does not know it */
+	const char *source; /* NULL where the stages' differ */
+	const char *reason; /* of the first stage that does not know it */
 };
 
 static double combine(enum metric_total rule, const struct total *total, double value, double wall)
@@ -70,9 +70,9 @@ static void add_stage(int metric, const struct report_stage *stage, struct total
 		return;
 	}
 	total->value = combine(metrics[metric].total, total, value->value, wall);
-	total->source = total->known == 0                                                 ? value->source
-	                : total->source && strcmp(total->source, value->source) == 0 ? total->source
-	                                                                                  : NULL;
+	total->source = total->known == 0                                            ? value->source
+			: total->source && strcmp(total->source, value->source) == 0 ? total->source
+										     : NULL;
 	total->known++;
 	total->weight += wall;
 	total->covered += wall * value->coverage;
@@ -120,7 +120,8 @@ static void mend_overlap(int metric, struct metric_value *value)
 		return;
 	if (rule == TOTAL_SUM && contains(machine_wide, sizeof(machine_wide) / sizeof(*machine_wide), metric))
 		metric_set_absent(value, "stages ran side by side, and each one's figure is the whole machine's");
-	else if (rule == TOTAL_MAX && !contains(machine_levels, sizeof(machine_levels) / sizeof(*machine_levels), metric))
+	else if (rule == TOTAL_MAX &&
+		 !contains(machine_levels, sizeof(machine_levels) / sizeof(*machine_levels), metric))
 		value->lower_bound = true;
 }
 

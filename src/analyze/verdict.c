@@ -7,8 +7,8 @@
  *	cpu-starved          in the run queue for at least 25 % of the time it wanted to run
  *	cpu-bound, one core  between 75 % and 125 % of one core, with more than one available
  *	cpu-bound            more than that: several cores, not all
- *	memory-bound         memory pressure for at least 15 % of the time, or 100 major faults a second with swap in use
- *	io-bound             I/O pressure for at least 20 % of the time, or 20 MB/s to and from devices, or 100 major
+ *	memory-bound         memory pressure for at least 15 % of the time, or 100 major faults a second with swap in
+ *use io-bound             I/O pressure for at least 20 % of the time, or 20 MB/s to and from devices, or 100 major
  *	                     faults a second (files read through mappings)
  *	wait-bound           less than 25 % of one core
  *	mixed                what is left
@@ -35,9 +35,9 @@ static const double worth_saying = 0.05; /* secondary evidence below this share 
 
 struct facts {
 	double wall, cores;
-	double busy;      /* cores' worth of CPU time: cpu time / wall */
-	double queue;     /* share of the time it wanted to run that it spent in the run queue */
-	double throttled; /* the same, stopped by a quota */
+	double busy;                         /* cores' worth of CPU time: cpu time / wall */
+	double queue;                        /* share of the time it wanted to run that it spent in the run queue */
+	double throttled;                    /* the same, stopped by a quota */
 	double memory_pressure, io_pressure; /* share of the wall time */
 	double faults, faults_per_s, swap;
 	double device_per_s;
@@ -63,19 +63,19 @@ static struct facts gather(const struct metric_value *values, double cores)
 	double faults = known(values, METRIC_PAGE_FAULTS_MAJOR);
 	double device = sum_known(known(values, METRIC_IO_DEVICE_READ), known(values, METRIC_IO_DEVICE_WRITE));
 	return (struct facts){
-	        .wall = wall,
-	        .cores = cores,
-	        .busy = cpu / wall,
-	        .queue = queue / (cpu + queue),
-	        .throttled = throttled / (cpu + throttled),
-	        .memory_pressure = known(values, METRIC_PRESSURE_MEMORY) / wall,
-	        .io_pressure = known(values, METRIC_PRESSURE_IO) / wall,
-	        .faults = faults,
-	        .faults_per_s = faults / wall,
-	        .swap = known(values, METRIC_SYSTEM_SWAP_PEAK),
-	        .device_per_s = device / wall,
-	        .gpu = known(values, METRIC_GPU_UTIL_AVG),
-	        .switches_per_s = known(values, METRIC_CONTEXT_SWITCHES_VOLUNTARY) / wall,
+		.wall = wall,
+		.cores = cores,
+		.busy = cpu / wall,
+		.queue = queue / (cpu + queue),
+		.throttled = throttled / (cpu + throttled),
+		.memory_pressure = known(values, METRIC_PRESSURE_MEMORY) / wall,
+		.io_pressure = known(values, METRIC_PRESSURE_IO) / wall,
+		.faults = faults,
+		.faults_per_s = faults / wall,
+		.swap = known(values, METRIC_SYSTEM_SWAP_PEAK),
+		.device_per_s = device / wall,
+		.gpu = known(values, METRIC_GPU_UTIL_AVG),
+		.switches_per_s = known(values, METRIC_CONTEXT_SWITCHES_VOLUNTARY) / wall,
 	};
 }
 
@@ -244,11 +244,16 @@ static const struct {
 	enum verdict verdict;
 	bool (*holds)(const struct facts *facts, struct str *evidence);
 } rules[] = {
-        {VERDICT_GPU, is_gpu},           {VERDICT_CPU_STARVED, is_throttled},
-        {VERDICT_CPU, is_all_cores},     {VERDICT_CPU_STARVED, is_queued},
-        {VERDICT_CPU_ONE_CORE, is_one_core}, {VERDICT_CPU, is_some_cores},
-        {VERDICT_MEMORY, is_memory},     {VERDICT_IO, is_io},
-        {VERDICT_WAIT, is_waiting},      {VERDICT_MIXED, is_mixed},
+	{VERDICT_GPU, is_gpu},
+	{VERDICT_CPU_STARVED, is_throttled},
+	{VERDICT_CPU, is_all_cores},
+	{VERDICT_CPU_STARVED, is_queued},
+	{VERDICT_CPU_ONE_CORE, is_one_core},
+	{VERDICT_CPU, is_some_cores},
+	{VERDICT_MEMORY, is_memory},
+	{VERDICT_IO, is_io},
+	{VERDICT_WAIT, is_waiting},
+	{VERDICT_MIXED, is_mixed},
 };
 
 static const char *why_none(const struct facts *f)
@@ -282,7 +287,7 @@ const char *verdict_name(enum verdict verdict)
 {
 	static const char *const names[] = {
 #define VERDICT_NAME(id, name, meaning) name,
-	        VERDICT_LIST(VERDICT_NAME)
+		VERDICT_LIST(VERDICT_NAME)
 #undef VERDICT_NAME
 	};
 	return names[verdict];
@@ -292,7 +297,7 @@ const char *verdict_meaning(enum verdict verdict)
 {
 	static const char *const meanings[] = {
 #define VERDICT_MEANING(id, name, meaning) meaning,
-	        VERDICT_LIST(VERDICT_MEANING)
+		VERDICT_LIST(VERDICT_MEANING)
 #undef VERDICT_MEANING
 	};
 	return meanings[verdict];

@@ -6,8 +6,8 @@
 
 #include "analyze/report.h"
 
-/* `values` are a stage's, `cores` the number it could use (NaN: not known). The evidence is owned by the caller and never
- * NULL. */
+/* `values` are a stage's, `cores` the number it could use (NaN: not known). The evidence is owned by the caller and
+ * never NULL. */
 enum verdict verdict_decide(const struct metric_value *values, double cores, char **evidence);
 
 #endif

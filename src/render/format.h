@@ -11,10 +11,10 @@
 
 enum { FORMAT_SIZE = 32 };
 
-void format_seconds(double seconds, char *out);  /* "850 µs" "12.3 ms" "4.21 s" "3m 05s" "2h 10m" */
-void format_bytes(double bytes, char *out);      /* "512 B" "1.4 MiB" "8.2 GiB" */
-void format_count(double count, char *out);      /* "7" "12.3 k" "4.56 M" */
-void format_percent(double percent, char *out);  /* "0.4 %" "98 %" */
+void format_seconds(double seconds, char *out); /* "850 µs" "12.3 ms" "4.21 s" "3m 05s" "2h 10m" */
+void format_bytes(double bytes, char *out);     /* "512 B" "1.4 MiB" "8.2 GiB" */
+void format_count(double count, char *out);     /* "7" "12.3 k" "4.56 M" */
+void format_percent(double percent, char *out); /* "0.4 %" "98 %" */
 void format_metric(enum metric_unit unit, double value, char *out);
 /* The value, "n/a" where it is absent, with "~" in front where estimated and "≥" where a lower bound. */
 void format_value(int metric, const struct metric_value *value, char *out);

@@ -1,9 +1,7 @@
 /* render.c - the table of report formats. A new format is a new file and a row here. */
-#include "render/render.h"
+#include "render/renderers.h"
 
 #include <string.h>
-
-extern const struct renderer renderer_term, renderer_md, renderer_json, renderer_csv;
 
 const struct renderer *const renderer_table[] = {&renderer_term, &renderer_md, &renderer_json, &renderer_csv, NULL};
 

@@ -18,7 +18,8 @@ char *text_clean(const char *text, bool unicode); /* owned by the caller; NULL g
  * carriage returns what was left standing, tabs to columns of eight, the rest as text_append_clean. */
 void text_append_log_line(struct str *out, const char *line, size_t length, bool unicode);
 
-/* Exactly `width` columns: cut with an ellipsis or filled with spaces, on the left where `right` aligned. The text must be clean. */
+/* Exactly `width` columns: cut with an ellipsis or filled with spaces, on the left where `right` aligned. The text must
+ * be clean. */
 void text_append_cell(struct str *out, const char *text, int width, bool right, bool unicode);
 /* How many bytes of clean text fit `width` columns. */
 size_t text_fitting_bytes(const char *text, int width);

@@ -13,8 +13,8 @@ static bool is_known(const struct metric_value *values, int metric)
 int words_memory_metric(const struct metric_value *values)
 {
 	int tree = is_known(values, METRIC_MEMORY_ANON_PEAK) || !is_known(values, METRIC_RSS_SUM_PEAK)
-	                   ? METRIC_MEMORY_ANON_PEAK
-	                   : METRIC_RSS_SUM_PEAK;
+			   ? METRIC_MEMORY_ANON_PEAK
+			   : METRIC_RSS_SUM_PEAK;
 	if (!is_known(values, METRIC_RSS_PROCESS_PEAK))
 		return tree;
 	bool larger = !is_known(values, tree) || values[METRIC_RSS_PROCESS_PEAK].value > values[tree].value;
@@ -143,10 +143,10 @@ void words_own_cost(const struct report *report, struct str *out)
 		int metric;
 		const char *before, *after;
 	} parts[] = {
-	        {METRIC_SELF_CPU, "", " of CPU time"},
-	        {METRIC_SELF_MEMORY_PEAK, "", " of memory"},
-	        {METRIC_SELF_WALL, "", " in which no stage ran"},
-	        {METRIC_SELF_INTERVAL, "a sample every ", ""},
+		{METRIC_SELF_CPU, "", " of CPU time"},
+		{METRIC_SELF_MEMORY_PEAK, "", " of memory"},
+		{METRIC_SELF_WALL, "", " in which no stage ran"},
+		{METRIC_SELF_INTERVAL, "a sample every ", ""},
 	};
 	struct str line = {0};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -191,10 +191,10 @@ const char *words_quality_title(const char *name, const char **suffix)
 	static const struct {
 		const char *name, *title, *suffix;
 	} known[] = {
-	        {"run_grade_0_100", "Grade", "/100"},
-	        {"precision_proxy", "Precision", ""},
-	        {"recall_proxy", "Recall", ""},
-	        {"miss_rate_proxy", "Miss rate", ""},
+		{"run_grade_0_100", "Grade", "/100"},
+		{"precision_proxy", "Precision", ""},
+		{"recall_proxy", "Recall", ""},
+		{"miss_rate_proxy", "Miss rate", ""},
 	};
 	*suffix = "";
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
