@@ -59,7 +59,7 @@ static void set_reason(int metric, bool ran, struct metric_value *out)
 	else if (metrics[metric].total == TOTAL_OWN)
 		metric_set_absent(out, "measured for the whole run only");
 	else
-		metric_set_absent(out, "not measured for this stage");
+		metric_set_absent(out, "no source recorded it");
 }
 
 /* Median of the repetitions that know the metric; method and source of the last of them. `numbers` has room for all. */

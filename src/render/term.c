@@ -23,7 +23,9 @@ enum {
 	LOG_LINES = 15,
 	VERDICTS_ALL = 10, /* up to so many stages, each gets its line */
 	EVENTS_MOST = 12,
+	SPARK_LEAST = 8,
 	SPARK_MOST = 60,
+	SPARK_NUMBER = 11, /* the largest value after it, and the gap */
 };
 static const double verdict_share = 0.05; /* with more stages, those from this share on */
 
@@ -53,11 +55,21 @@ const char *term_status_mark(const struct term *term, const struct report_stage 
 	return marks[stage->status][term->unicode];
 }
 
+void term_end_line(const struct term *term)
+{
+	struct str *out = term->out;
+	while (out->len && out->text[out->len - 1] == ' ')
+		out->text[--out->len] = '\0';
+	str_append_char(out, '\n');
+}
+
 static void put_heading(const struct term *term, const char *text)
 {
+	struct flow flow = term_flow(term);
 	str_append_char(term->out, '\n');
-	style_append(term->out, STYLE_BOLD, term->color, text);
-	str_append_char(term->out, '\n');
+	flow_begin(&flow, 0);
+	flow_text(&flow, STYLE_BOLD, text);
+	flow_end(&flow);
 }
 
 static void put_separator(struct flow *flow)
@@ -156,15 +168,11 @@ static const struct series *find_series(const struct report_stage *stage, enum m
 	return NULL;
 }
 
-static void put_sparkline(const struct term *term, const struct series *series, const char *label, int indent)
+/* One value per column: the highest mean of the slices that share it; a slice without a sample keeps the level before
+ * it. The largest value that was seen comes back. */
+static double resample(const struct series *series, double *values, size_t count)
 {
-	if (!series || series->buckets.len == 0)
-		return;
-	size_t room = (size_t)(term->columns - indent - 7 - 12 > 8 ? term->columns - indent - 7 - 12 : 8);
-	room = room > SPARK_MOST ? SPARK_MOST : room;
-	size_t count = series->buckets.len < room ? series->buckets.len : room;
-	double values[SPARK_MOST], top = 0;
-	/* Where there are more slices than columns, the highest of those that share one is drawn. */
+	double top = 0;
 	for (size_t i = 0; i < count; i++)
 		values[i] = NAN;
 	for (size_t i = 0; i < series->buckets.len; i++) {
@@ -174,46 +182,65 @@ static void put_sparkline(const struct term *term, const struct series *series, 
 			*value = bucket->mean;
 		top = bucket->count && bucket->max > top ? bucket->max : top;
 	}
+	for (size_t i = 1; i < count; i++)
+		values[i] = isnan(values[i]) ? values[i - 1] : values[i];
+	return top;
+}
+
+static void put_sparkline(const struct term *term, const struct series *series, const char *label, int width)
+{
+	double values[SPARK_MOST];
+	size_t count = series->buckets.len < (size_t)width ? series->buckets.len : (size_t)width;
+	double top = resample(series, values, count);
 	char number[FORMAT_SIZE];
-	struct str line = {0};
 	format_metric(series->unit, top, number);
-	str_appendf(&line, "%*s", indent, "");
-	style_append(&line, STYLE_DIM, term->color, label);
-	format_sparkline(values, count, top, term->unicode, &line);
-	str_appendf(&line, " %s", number);
-	str_append(term->out, str_text(&line));
-	str_append_char(term->out, '\n');
-	str_fini(&line);
+	char *clean = text_clean(number, term->unicode);
+	style_append(term->out, STYLE_DIM, term->color, label);
+	format_sparkline(values, count, top, term->unicode, term->out);
+	str_appendf(term->out, " %-*s", SPARK_NUMBER - 1, clean);
+	free(clean);
+}
+
+static void put_spaces(struct str *out, int count)
+{
+	str_appendf(out, "%*s", count, "");
 }
 
 void term_sparklines(const struct term *term, const struct report_stage *stage, int indent)
 {
-	static const char *const cpu[] = {"cpu", NULL}, *const memory[] = {"memory_anon", "memory", "rss", NULL};
-	if (term->columns < 40)
+	static const char *const cpu_names[] = {"cpu", NULL}, *const memory_names[] = {"memory_anon", "memory", "rss", NULL};
+	const struct series *cpu = find_series(stage, UNIT_PERCENT, cpu_names);
+	const struct series *memory = find_series(stage, UNIT_BYTES, memory_names);
+	int labels = (int)strlen("CPU ") + (int)strlen("memory ") + 2 * SPARK_NUMBER;
+	int width = (term->columns - indent - labels) / 2;
+	width = width > SPARK_MOST ? SPARK_MOST : width;
+	bool has_cpu = cpu && cpu->buckets.len, has_memory = memory && memory->buckets.len;
+	if (width < SPARK_LEAST || (!has_cpu && !has_memory))
 		return;
-	put_sparkline(term, find_series(stage, UNIT_PERCENT, cpu), "CPU    ", indent);
-	put_sparkline(term, find_series(stage, UNIT_BYTES, memory), "memory ", indent);
+	put_spaces(term->out, indent);
+	if (has_cpu)
+		put_sparkline(term, cpu, "CPU ", width);
+	if (has_memory)
+		put_sparkline(term, memory, "memory ", width);
+	term_end_line(term);
 }
 
-static void put_verdict(const struct term *term, const struct report_stage *stage, enum style style, int indent)
+static void put_verdict(struct flow *flow, const struct report_stage *stage, enum style style)
 {
-	struct flow flow = term_flow(term);
 	struct str words = {0};
-	flow_begin(&flow, indent);
 	str_append(&words, verdict_name(stage->verdict));
 	str_append_char(&words, ':');
-	if (stage->verdict != VERDICT_NONE)
-		flow_text(&flow, style, str_text(&words));
-	flow_text(&flow, STYLE_PLAIN, stage->evidence);
-	flow_end(&flow);
+	flow_text(flow, style, str_text(&words));
+	flow_text(flow, STYLE_PLAIN, stage->evidence);
+	flow_end(flow);
 	str_fini(&words);
 }
 
 static void put_verdicts(const struct term *term)
 {
 	const struct report *report = term->report;
-	bool all = report->stages.len <= VERDICTS_ALL;
-	bool any = false;
+	bool all = report->stages.len <= VERDICTS_ALL, any = false;
+	int indent = term->columns >= 70 ? 20 : 4;
 	for (size_t i = 0; i < report->stages.len; i++) {
 		const struct report_stage *stage = &report->stages.items[i];
 		if (!stage->ran || stage->verdict == VERDICT_NONE || (!all && stage->share < verdict_share))
@@ -224,9 +251,9 @@ static void put_verdicts(const struct term *term)
 		struct flow flow = term_flow(term);
 		flow_begin(&flow, 2);
 		flow_text(&flow, i == report->bottleneck ? STYLE_BOLD : STYLE_PLAIN, stage->name);
-		flow_end(&flow);
-		put_verdict(term, stage, i == report->bottleneck ? STYLE_WARN : STYLE_BOLD, 4);
-		term_sparklines(term, stage, 4);
+		flow_tab(&flow, indent);
+		put_verdict(&flow, stage, i == report->bottleneck ? STYLE_WARN : STYLE_BOLD);
+		term_sparklines(term, stage, indent);
 	}
 }
 
@@ -284,15 +311,17 @@ static void put_failures(const struct term *term)
 			put_heading(term, "Failed");
 		any = true;
 		struct flow flow = term_flow(term);
-		struct str words = {0};
-		str_appendf(&words, "%s: ", status_name(stage->status));
+		struct str name = {0}, words = {0};
+		str_appendf(&name, "%s:", stage->name);
+		str_appendf(&words, "%s, ", status_name(stage->status));
 		words_failure(stage, &words);
 		flow_begin(&flow, 0);
 		flow_word(&flow, term_status_style(stage->status), term_status_mark(term, stage));
 		flow_tab(&flow, 2);
-		flow_text(&flow, STYLE_BOLD, stage->name);
+		flow_text(&flow, STYLE_BOLD, str_text(&name));
 		flow_text(&flow, term_status_style(stage->status), str_text(&words));
 		flow_end(&flow);
+		str_fini(&name);
 		str_fini(&words);
 		if (stage->worst->log && *stage->worst->log)
 			put_log(term, stage->worst);
@@ -418,8 +447,10 @@ static void put_command(const struct term *term)
 	str_append_char(term->out, '\n');
 	term_command_block(term, stage);
 	if (stage->ran && stage->verdict != VERDICT_NONE) {
+		struct flow flow = term_flow(term);
 		str_append_char(term->out, '\n');
-		put_verdict(term, stage, STYLE_WARN, 2);
+		flow_begin(&flow, 2);
+		put_verdict(&flow, stage, STYLE_WARN);
 	}
 }
 

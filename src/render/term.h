@@ -19,7 +19,9 @@ struct flow term_flow(const struct term *term);
 enum style term_status_style(enum stage_status status);
 /* One column: "✓", "✗", … */
 const char *term_status_mark(const struct term *term, const struct report_stage *stage);
-/* Sparklines of CPU and memory where the series were loaded, each line `indent` columns in. */
+/* Ends the line without the spaces at its end, which help nobody. */
+void term_end_line(const struct term *term);
+/* A line with the sparklines of CPU and memory where the series were loaded and there is room. */
 void term_sparklines(const struct term *term, const struct report_stage *stage, int indent);
 
 void term_table(const struct term *term);

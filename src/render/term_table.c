@@ -181,15 +181,6 @@ static void put_cell(const struct table *table, enum style style, const char *te
 	str_fini(&cell);
 }
 
-/* Spaces at the end of a line help nobody. */
-static void end_row(const struct table *table)
-{
-	struct str *out = table->term->out;
-	while (out->len && out->text[out->len - 1] == ' ')
-		out->text[--out->len] = '\0';
-	str_append_char(out, '\n');
-}
-
 static void put_titles(const struct table *table)
 {
 	str_append(table->term->out, "  ");
@@ -202,7 +193,7 @@ static void put_titles(const struct table *table)
 		put_cell(table, STYLE_DIM, title, table->width[column], true);
 		free(title);
 	}
-	end_row(table);
+	term_end_line(table->term);
 }
 
 static void put_numbers(const struct table *table, enum style style, const struct metric_value *values,
@@ -256,7 +247,7 @@ static void put_stage(const struct table *table, size_t at)
 		put_numbers(table, bottleneck ? STYLE_BOLD : STYLE_PLAIN, stage->values, stage);
 	else
 		put_why_not(table, stage);
-	end_row(table);
+	term_end_line(table->term);
 }
 
 void term_table(const struct term *term)
@@ -281,6 +272,6 @@ void term_table(const struct term *term)
 	str_append(term->out, "  ");
 	put_cell(&table, STYLE_DIM, "run", table.name_width, false);
 	put_numbers(&table, STYLE_DIM, term->report->values, NULL);
-	end_row(&table);
+	term_end_line(term);
 	free(table.listed);
 }
