@@ -2,7 +2,8 @@
  * report.h - what a run says: the model that every renderer prints and none computes.
  *
  * Pure: a run_record in, a report out. Repetitions are folded here (medians over the repetitions that
- * count), the stages' values make the run's by the registry's rule, and each stage gets its verdict.
+ * count), the stages' values make the run's by the registry's rule, and each stage gets its verdict. After
+ * report_compute every value is known or absent with a reason; none is unset.
  */
 #ifndef PITOT_ANALYZE_REPORT_H
 #define PITOT_ANALYZE_REPORT_H
@@ -27,22 +28,25 @@ enum verdict {
 #define VERDICT_ID(id, name, meaning) VERDICT_##id,
 	VERDICT_LIST(VERDICT_ID)
 #undef VERDICT_ID
-	        VERDICT_COUNT
+		VERDICT_COUNT
 };
 
 const char *verdict_name(enum verdict verdict);
 const char *verdict_meaning(enum verdict verdict);
 
 struct report_stage {
-	const struct stage_record *last; /* the last repetition's record: status, log, artifacts, command */
+	const struct stage_record *last;  /* the last repetition's record: artifacts, command, tier */
+	const struct stage_record *worst; /* the last of those with `status`: its reason, exit code and log */
 	const char *name;
-	enum stage_status status; /* the worst of all repetitions */
+	bool ran;                                 /* in at least one repetition that counts */
+	enum stage_status status;                 /* the worst of all repetitions, warm-ups included */
 	struct metric_value values[METRIC_COUNT]; /* median over the repetitions that count, per metric */
 	struct description wall;                  /* over the repetitions that count */
+	VEC(double) walls;                        /* the same one by one, in the order in which they ran */
 	double share;                             /* of the sum of the stages' wall times, 0 to 1 */
 	enum verdict verdict;
-	char *evidence; /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
-	struct series_list series; /* of the last repetition */
+	char *evidence;                /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
+	struct series_list series;     /* of the last repetition */
 	struct process_list processes; /* the costliest, of the last repetition */
 };
 
@@ -51,8 +55,9 @@ struct report {
 	double total_s; /* median wall time of a repetition that counts */
 	struct description total;
 	struct metric_value values[METRIC_COUNT];
+	double self_cpu_share; /* pitot's own CPU time over the elapsed time of the whole run; NaN: not known */
 	VEC(struct report_stage) stages; /* in pipeline order */
-	size_t bottleneck; /* index of the stage with the largest share; SIZE_MAX where nothing ran */
+	size_t bottleneck;               /* index of the stage with the largest share; SIZE_MAX where nothing ran */
 };
 
 enum { REPORT_BUCKETS = 60 };

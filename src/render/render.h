@@ -18,7 +18,7 @@ struct renderer {
 	const char *name;    /* "term", "md", "json", "csv" */
 	const char *summary; /* for help */
 	int (*render)(const struct report *report, const struct render_options *options, struct str *out,
-	              struct err *err);
+		      struct err *err);
 };
 
 extern const struct renderer *const renderer_table[]; /* ends with NULL */

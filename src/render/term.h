@@ -1,0 +1,32 @@
+/*
+ * term.h - what the files of the terminal renderer share: term.c (the page), term_table.c (the stages of a pipeline),
+ * term_block.c (the numbers of a single command, and every metric where --verbose asks).
+ */
+#ifndef PITOT_RENDER_TERM_H
+#define PITOT_RENDER_TERM_H
+
+#include "render/flow.h"
+#include "render/render.h"
+
+struct term {
+	const struct report *report;
+	struct str *out;
+	int columns;
+	bool color, unicode, verbose;
+};
+
+struct flow term_flow(const struct term *term);
+enum style term_status_style(enum stage_status status);
+/* One column: "✓", "✗", … */
+const char *term_status_mark(const struct term *term, const struct report_stage *stage);
+/* Ends the line without the spaces at its end, which help nobody. */
+void term_end_line(const struct term *term);
+/* A line with the sparklines of CPU and memory where the series were loaded and there is room. */
+void term_sparklines(const struct term *term, const struct report_stage *stage, int indent);
+
+void term_table(const struct term *term);
+void term_command_block(const struct term *term, const struct report_stage *stage);
+/* Every metric, with value and provenance. */
+void term_all_metrics(const struct term *term, const char *title, const struct metric_value *values);
+
+#endif
