@@ -188,6 +188,8 @@ static size_t edit_distance(const char *a, const char *b)
 const char *str_suggest(const char *word, const char *const *candidates, size_t count)
 {
 	size_t length = strlen(word);
+	if (length > SUGGEST_MAX)
+		return NULL; /* nobody mistypes a name that long into one of ours */
 	size_t limit = length / 3 ? length / 3 : 1, best_distance = limit + 1;
 	const char *best = NULL;
 	for (size_t i = 0; i < count; i++) {

@@ -12,6 +12,7 @@ void *vec_grow(void *items, size_t *cap, size_t len, size_t want, size_t item_si
 		items = mem_resize(items, new_cap * item_size);
 		*cap = new_cap;
 	}
-	memset((char *)items + len * item_size, 0, (want - len) * item_size);
+	if (want > len)
+		memset((char *)items + len * item_size, 0, (want - len) * item_size);
 	return items;
 }

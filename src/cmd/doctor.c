@@ -20,11 +20,11 @@ extern const struct cmd cmd_doctor;
 static void row_json(struct json *json, const struct check_row *row)
 {
 	json_object_begin(json, NULL);
-	json_string(json, "name", row->name);
-	json_string(json, "what", row->what);
-	json_bool(json, "available", row->available);
-	json_string(json, row->available ? "source" : "reason", row->detail);
-	json_string(json, "fix", row->available ? NULL : row->fix);
+	json_put_string(json, "name", row->name);
+	json_put_string(json, "what", row->what);
+	json_put_bool(json, "available", row->available);
+	json_put_string(json, row->available ? "source" : "reason", row->detail);
+	json_put_string(json, "fix", row->available ? NULL : row->fix);
 	json_object_end(json);
 }
 

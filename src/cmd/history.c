@@ -54,18 +54,18 @@ static void list_json(const struct history_entry *entry, struct json *json)
 	char when[24];
 	clock_format_utc(entry->started_utc_ns, when, sizeof(when));
 	json_object_begin(json, NULL);
-	json_string(json, "path", entry->path);
-	json_string(json, "name", entry->name);
-	json_string(json, "timestamp_utc", entry->damaged ? NULL : when);
-	json_string(json, "status", status_word(entry));
+	json_put_string(json, "path", entry->path);
+	json_put_string(json, "name", entry->name);
+	json_put_string(json, "timestamp_utc", entry->damaged ? NULL : when);
+	json_put_string(json, "status", status_word(entry));
 	if (entry->wall_ns)
-		json_number(json, "total_duration_s", (double)entry->wall_ns / 1e9);
+		json_put_number(json, "total_duration_s", (double)entry->wall_ns / 1e9);
 	else
-		json_null(json, "total_duration_s");
-	json_integer(json, "stages", (int64_t)entry->stages);
-	json_string(json, "git_commit", entry->git_commit);
-	json_string(json, "host_fingerprint", entry->fingerprint);
-	json_string(json, "damaged", entry->damaged);
+		json_put_null(json, "total_duration_s");
+	json_put_integer(json, "stages", (int64_t)entry->stages);
+	json_put_string(json, "git_commit", entry->git_commit);
+	json_put_string(json, "host_fingerprint", entry->fingerprint);
+	json_put_string(json, "damaged", entry->damaged);
 	json_object_end(json);
 }
 

@@ -219,10 +219,10 @@ static char *argv_json(const struct run_args *args)
 	struct str text = {0};
 	struct json json = {.out = &text};
 	json_array_begin(&json, NULL);
-	json_string(&json, NULL, "pitot");
-	json_string(&json, NULL, "run");
+	json_put_string(&json, NULL, "pitot");
+	json_put_string(&json, NULL, "run");
 	for (int i = 0; i < args->argc; i++)
-		json_string(&json, NULL, args->argv[i]);
+		json_put_string(&json, NULL, args->argv[i]);
 	json_array_end(&json);
 	return str_take(&text);
 }

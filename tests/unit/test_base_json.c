@@ -11,14 +11,14 @@ static void compact_output_has_commas_only_between_items(void **state)
 	struct str out = {0};
 	struct json json = {.out = &out};
 	json_object_begin(&json, NULL);
-	json_integer(&json, "n", -3);
+	json_put_integer(&json, "n", -3);
 	json_array_begin(&json, "list");
-	json_bool(&json, NULL, true);
-	json_null(&json, NULL);
+	json_put_bool(&json, NULL, true);
+	json_put_null(&json, NULL);
 	json_object_begin(&json, NULL);
 	json_object_end(&json);
 	json_array_end(&json);
-	json_string(&json, "s", NULL);
+	json_put_string(&json, "s", NULL);
 	json_object_end(&json);
 	assert_string_equal(str_text(&out), "{\"n\":-3,\"list\":[true,null,{}],\"s\":null}");
 	str_fini(&out);
@@ -30,7 +30,7 @@ static void pretty_output_is_indented_and_ends_with_a_line_end(void **state)
 	struct str out = {0};
 	struct json json = {.out = &out, .pretty = true};
 	json_object_begin(&json, NULL);
-	json_number(&json, "a", 1.5);
+	json_put_number(&json, "a", 1.5);
 	json_array_begin(&json, "empty");
 	json_array_end(&json);
 	json_object_end(&json);
@@ -42,7 +42,7 @@ static void assert_written(const char *text, const char *wanted)
 {
 	struct str out = {0};
 	struct json json = {.out = &out};
-	json_string(&json, NULL, text);
+	json_put_string(&json, NULL, text);
 	assert_string_equal(str_text(&out), wanted);
 	str_fini(&out);
 }
@@ -110,8 +110,8 @@ static void a_number_that_is_not_finite_is_null(void **state)
 	struct str out = {0};
 	struct json json = {.out = &out};
 	json_array_begin(&json, NULL);
-	json_number(&json, NULL, NAN);
-	json_number(&json, NULL, INFINITY);
+	json_put_number(&json, NULL, NAN);
+	json_put_number(&json, NULL, INFINITY);
 	json_array_end(&json);
 	assert_string_equal(str_text(&out), "[null,null]");
 	str_fini(&out);
