@@ -375,11 +375,23 @@ static void read_connector(struct exits *exits)
 	}
 }
 
+/* User and system time are counted in clock ticks, which a short process never fills; the scheduler's total is exact. It is
+ * split in their proportion, and is all user time where there were no ticks: the kernel's own rule for wait(2). */
+static void add_cpu(struct exit_record *record, const struct taskstats *stats)
+{
+	double user = (double)stats->ac_utime / 1e6, system = (double)stats->ac_stime / 1e6;
+	double total = (double)stats->cpu_run_virtual_total / 1e9;
+	if (total <= 0)
+		total = user + system;
+	double share = user + system > 0 ? system / (user + system) : 0;
+	record->cpu_system_s += total * share;
+	record->cpu_user_s += total * (1 - share);
+}
+
 static void add_usage(struct exit_record *record, const struct taskstats *stats)
 {
 	record->has_usage = true;
-	record->cpu_user_s += (double)stats->ac_utime / 1e6;
-	record->cpu_system_s += (double)stats->ac_stime / 1e6;
+	add_cpu(record, stats);
 	record->run_wait_s += (double)stats->cpu_delay_total / 1e9;
 	record->read_chars += stats->read_char;
 	record->write_chars += stats->write_char;

@@ -98,9 +98,14 @@ static void make_group(struct loop *loop, struct live *live)
 
 int launch_attempt(struct loop *loop, struct live *live, struct err *err)
 {
-	struct spawn_request request = {.argv = (const char *const *)live->spec->argv.items, .cwd = live->spec->cwd};
+	struct spawn_request request = {.cwd = live->spec->cwd};
 	struct env_list env = {0};
+	VEC(const char *) argv = {0};
 	int code = ERR_IO;
+	for (size_t i = 0; i < live->spec->argv.len; i++)
+		vec_push(&argv, live->spec->argv.items[i]);
+	vec_push(&argv, NULL);
+	request.argv = argv.items;
 	make_group(loop, live);
 	env_build(loop, live, &env);
 	request.env = (const char *const *)env.items.items;
@@ -116,6 +121,7 @@ int launch_attempt(struct loop *loop, struct live *live, struct err *err)
 		if (ours[i] >= 0)
 			close(ours[i]);
 	env_fini(&env);
+	vec_fini(&argv);
 	if (code)
 		return code;
 	live->row.attempts++;

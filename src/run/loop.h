@@ -18,7 +18,7 @@ enum loop_event { EVENT_SIGNAL, EVENT_TICK, EVENT_EXITS, EVENT_EXITS_REST, EVENT
 struct quality_line {
 	char *name;
 	double value;
-	char *stage;
+	char *stage; /* NULL: reported through libpitot */
 };
 
 struct loop {
@@ -42,6 +42,7 @@ struct loop {
 	int signal;    /* that asked the run to end, or 0 */
 	int signals_seen;
 	VEC(struct quality_line) quality;
+	size_t channel_damaged;
 };
 
 /* launch.c: makes the stage's process; on failure the stage ends with status error. */

@@ -5,6 +5,7 @@
 #include "probe/host.h"
 #include "run/git.h"
 #include "run/loop.h"
+#include "wire/channel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,9 +66,26 @@ static void store_context(struct loop *loop, const struct host_facts *facts)
 	shared_stored(shared, store_commit(shared->store, &err), &err);
 }
 
+static char *channel_path(const struct loop *loop)
+{
+	return file_join(loop->options->channel_dir, "channel");
+}
+
+/* The library never creates it: a program that finds no file reports nothing. */
+static int make_channel(const struct loop *loop, struct err *err)
+{
+	char *path = channel_path(loop);
+	int code = file_write_atomic(path, "", 0, err);
+	free(path);
+	return code;
+}
+
 int record_open(struct loop *loop, struct err *err)
 {
 	struct host_facts facts = {0};
+	int code = make_channel(loop, err);
+	if (code)
+		return code;
 	host_facts_read(&facts);
 	char *cwd = getcwd(NULL, 0), *uuid = new_uuid();
 	char *commit = git_commit_of(loop->pipeline->dir ? loop->pipeline->dir : cwd);
@@ -89,7 +107,7 @@ int record_open(struct loop *loop, struct err *err)
 	                      .owner_pid = getpid(),
 	                      .owner_start = own_start_ticks(),
 	                      .boot_id = (char *)fact(&facts, "boot_id")};
-	int code = store_create(loop->options->file, &row, &loop->shared.store, err);
+	code = store_create(loop->options->file, &row, &loop->shared.store, err);
 	if (!code)
 		store_context(loop, &facts);
 	free(cwd);
@@ -132,11 +150,51 @@ static void store_quality_metrics(struct loop *loop)
 		const struct quality_line *line = &loop->quality.items[i];
 		if (said_again(loop, i))
 			continue; /* the last word counts */
-		char *source = mem_printf("output of stage %s", line->stage);
+		char *source = line->stage ? mem_printf("output of stage %s", line->stage) : mem_strdup("pitot_metric");
 		struct quality_row row = {.name = line->name, .known = true, .value = line->value, .source = source};
 		put_quality(loop, &row);
 		free(source);
 	}
+}
+
+/* One line of the channel: a metric that a program reported through libpitot, or a mark on the time axis. */
+static void take_channel_line(struct loop *loop, const char *line, size_t length)
+{
+	struct channel_record record;
+	struct err err;
+	if (!channel_parse(line, length, &record)) {
+		loop->channel_damaged++;
+		return;
+	}
+	if (record.kind == CHANNEL_METRIC) {
+		vec_push(&loop->quality, ((struct quality_line){mem_strdup(record.text), record.value, NULL}));
+		return;
+	}
+	uint64_t at_ns = record.mono_ns > loop->shared.start_ns ? record.mono_ns - loop->shared.start_ns : 0;
+	struct event_row mark = {.at_ns = at_ns, .kind = "mark", .text = record.text};
+	shared_stored(&loop->shared, store_event(loop->shared.store, &mark, &err), &err);
+}
+
+static void read_channel(struct loop *loop)
+{
+	enum { CHANNEL_LIMIT = 64 << 20 };
+	struct err err;
+	char *path = channel_path(loop), *text = NULL;
+	size_t size = 0;
+	if (file_read(path, CHANNEL_LIMIT, &text, &size, &err) != 0)
+		shared_event(&loop->shared, 0, "warning", "what programs reported through libpitot is lost: %s", err.text);
+	for (size_t at = 0; at < size;) {
+		const char *newline = memchr(text + at, '\n', size - at);
+		if (!newline)
+			break; /* cut off by a kill or a full disk */
+		take_channel_line(loop, text + at, (size_t)(newline - text) - at);
+		at = (size_t)(newline - text) + 1;
+	}
+	if (loop->channel_damaged)
+		shared_event(&loop->shared, 0, "warning", "%zu damaged lines in what programs reported through libpitot",
+		             loop->channel_damaged);
+	free(text);
+	free(path);
 }
 
 static void store_own_cost(struct loop *loop, uint64_t wall_ns)
@@ -165,6 +223,7 @@ static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 void record_close(struct loop *loop)
 {
 	struct err err;
+	read_channel(loop);
 	store_quality_metrics(loop);
 	uint64_t now = clock_mono_ns(), wall_ns = now - loop->shared.start_ns;
 	loop->idle_ns += now - loop->idle_since_ns;

@@ -379,6 +379,8 @@ static void supervise(struct job *job)
 		if (obey == OBEY_LEAVE)
 			break;
 	}
+	if (job->gate[0] >= 0)
+		watch_gate(job); /* an exec that failed at once has ended before it was heard */
 	struct warden_message done = {.kind = WARDEN_DONE, .at_ns = clock_mono_ns(), .io = io_since(&job->io_start)};
 	done.self_cpu_ns = own_cpu_ns();
 	tell(job, &done);
