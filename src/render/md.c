@@ -115,12 +115,6 @@ static void put_summary(struct str *out, const struct report *report)
 		put_value(out, stage->values, METRIC_GPU_UTIL_AVG);
 		str_appendf(out, " %s |\n", words_stage_status(report, stage));
 	}
-	str_append(out, "| **Total** |");
-	put_value(out, report->values, METRIC_WALL);
-	put_value(out, report->values, METRIC_CPU_PERCENT_AVG);
-	put_value(out, report->values, words_memory_metric(report->values));
-	put_value(out, report->values, METRIC_GPU_UTIL_AVG);
-	str_appendf(out, " %s |\n", words_run_status(report));
 }
 
 static const struct {

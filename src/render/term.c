@@ -131,7 +131,7 @@ static void put_circumstances(const struct term *term)
 		bool dirty = str_ends(commit, "+dirty");
 		snprintf(words, sizeof(words), "commit %.10s%s", commit, dirty ? "+dirty" : "");
 		put_separator(&flow);
-		flow_text(&flow, STYLE_DIM, words);
+		flow_word(&flow, STYLE_DIM, words);
 	}
 	put_repetitions(&flow, term->report);
 	flow_end(&flow);
@@ -208,7 +208,8 @@ static void put_spaces(struct str *out, int count)
 
 void term_sparklines(const struct term *term, const struct report_stage *stage, int indent)
 {
-	static const char *const cpu_names[] = {"cpu", NULL}, *const memory_names[] = {"memory_anon", "memory", "rss", NULL};
+	static const char *const cpu_names[] = {"cpu", NULL}, *const memory_names[] = {"memory_anon", "memory", "rss",
+										       NULL};
 	const struct series *cpu = find_series(stage, UNIT_PERCENT, cpu_names);
 	const struct series *memory = find_series(stage, UNIT_BYTES, memory_names);
 	int labels = (int)strlen("CPU ") + (int)strlen("memory ") + 2 * SPARK_NUMBER;
@@ -393,6 +394,10 @@ static void put_events(const struct term *term)
 static void put_absent(const struct term *term)
 {
 	struct reason_groups groups = {0};
+	if (term->report->bottleneck == SIZE_MAX) {
+		put_heading(term, "No stage has been measured");
+		return;
+	}
 	words_absent(term->report->values, &groups);
 	if (groups.items.len)
 		put_heading(term, "Not measured");
