@@ -244,6 +244,29 @@ static void term_shows_a_live_stage_as_running(void **state)
 	fixture_close(&fixture);
 }
 
+static void an_event_that_came_again_is_told_once_and_many_are_cut(void **state)
+{
+	(void)state;
+	struct fixture fixture;
+	struct run_record *record = sample_run("r");
+	for (int i = 0; i < 3; i++) {
+		int64_t id = sample_stage(record, "a", 0, i, i * 2, 1, 1)->row.id;
+		sample_event(record, id, "warning", "the same");
+	}
+	for (int i = 0; i < 20; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "number %d", i);
+		sample_event(record, 0, "note", text);
+	}
+	fixture_open(&fixture, record);
+	const char *text = render(&fixture, "term", &plain);
+	assert_non_null(strstr(text, "! a: the same (3 times)\n"));
+	assert_null(strstr(strstr(text, "the same") + 1, "the same"));
+	assert_non_null(strstr(text, "and 9 more"));
+	assert_non_null(strstr(render(&fixture, "md", &plain), "- a: the same (3 times)\n- number 0\n"));
+	fixture_close(&fixture);
+}
+
 static void an_empty_run_renders_in_every_format(void **state)
 {
 	(void)state;
@@ -517,6 +540,7 @@ int main(void)
 		cmocka_unit_test(term_of_one_command_is_a_block_and_no_table),
 		cmocka_unit_test(term_lists_the_costliest_of_a_thousand_stages_and_every_failure),
 		cmocka_unit_test(term_shows_a_live_stage_as_running),
+		cmocka_unit_test(an_event_that_came_again_is_told_once_and_many_are_cut),
 		cmocka_unit_test(an_empty_run_renders_in_every_format),
 		cmocka_unit_test(md_has_the_summary_header_and_the_quality_lines),
 		cmocka_unit_test(md_escapes_names_and_outgrows_fences),
