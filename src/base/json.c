@@ -92,10 +92,10 @@ void json_array_end(struct json *json)
 	end(json, ']');
 }
 
-void json_string(struct json *json, const char *key, const char *text)
+void json_put_string(struct json *json, const char *key, const char *text)
 {
 	if (!text) {
-		json_null(json, key);
+		json_put_null(json, key);
 		return;
 	}
 	start_item(json, key);
@@ -115,10 +115,10 @@ void json_format_number(double value, char *out, size_t size)
 	}
 }
 
-void json_number(struct json *json, const char *key, double value)
+void json_put_number(struct json *json, const char *key, double value)
 {
 	if (!isfinite(value)) {
-		json_null(json, key);
+		json_put_null(json, key);
 		return;
 	}
 	char digits[40];
@@ -127,19 +127,19 @@ void json_number(struct json *json, const char *key, double value)
 	str_append(json->out, digits);
 }
 
-void json_integer(struct json *json, const char *key, int64_t value)
+void json_put_integer(struct json *json, const char *key, int64_t value)
 {
 	start_item(json, key);
 	str_appendf(json->out, "%" PRId64, value);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void json_put_bool(struct json *json, const char *key, bool value)
 {
 	start_item(json, key);
 	str_append(json->out, value ? "true" : "false");
 }
 
-void json_null(struct json *json, const char *key)
+void json_put_null(struct json *json, const char *key)
 {
 	start_item(json, key);
 	str_append(json->out, "null");

@@ -3,7 +3,7 @@
  *
  *	struct json json = {.out = &text, .pretty = true};
  *	json_object_begin(&json, NULL);
- *	json_number(&json, "wall_s", 1.5);
+ *	json_put_number(&json, "wall_s", 1.5);
  *	json_object_end(&json);
  *
  * `key` is NULL inside arrays and at the top. Text that is not UTF-8 is written with U+FFFD in place of the bad bytes, so
@@ -26,11 +26,11 @@ void json_object_begin(struct json *json, const char *key);
 void json_object_end(struct json *json);
 void json_array_begin(struct json *json, const char *key);
 void json_array_end(struct json *json);
-void json_string(struct json *json, const char *key, const char *text); /* NULL text gives null */
-void json_number(struct json *json, const char *key, double value);
-void json_integer(struct json *json, const char *key, int64_t value);
-void json_bool(struct json *json, const char *key, bool value);
-void json_null(struct json *json, const char *key);
+void json_put_string(struct json *json, const char *key, const char *text); /* NULL text gives null */
+void json_put_number(struct json *json, const char *key, double value);
+void json_put_integer(struct json *json, const char *key, int64_t value);
+void json_put_bool(struct json *json, const char *key, bool value);
+void json_put_null(struct json *json, const char *key);
 
 /* The shortest text that reads back as `value`; `size` at least 32. */
 void json_format_number(double value, char *out, size_t size);

@@ -22,24 +22,24 @@ static const double bytes_per_mb = 1048576; /* the flat keys' "MB", as psutil us
 static void put_known(struct json *json, const char *key, const struct metric_value *value, double divisor)
 {
 	if (value->state == METRIC_KNOWN)
-		json_number(json, key, value->value / divisor);
+		json_put_number(json, key, value->value / divisor);
 	else
-		json_null(json, key);
+		json_put_null(json, key);
 }
 
 static void put_metric(struct json *json, int metric, const struct metric_value *value)
 {
 	json_object_begin(json, metrics[metric].name);
 	put_known(json, "value", value, 1);
-	json_string(json, "unit", metric_unit_name(metrics[metric].unit));
+	json_put_string(json, "unit", metric_unit_name(metrics[metric].unit));
 	if (value->state == METRIC_KNOWN) {
-		json_string(json, "method", metric_method_name(value->method));
-		json_string(json, "source", value->source);
-		json_number(json, "coverage", value->coverage);
+		json_put_string(json, "method", metric_method_name(value->method));
+		json_put_string(json, "source", value->source);
+		json_put_number(json, "coverage", value->coverage);
 		if (value->lower_bound)
-			json_bool(json, "lower_bound", true);
+			json_put_bool(json, "lower_bound", true);
 	} else {
-		json_string(json, "reason", value->reason);
+		json_put_string(json, "reason", value->reason);
 	}
 	json_object_end(json);
 }
@@ -57,16 +57,16 @@ static void put_description(struct json *json, const char *key, const struct des
 			    const double *values, size_t count)
 {
 	json_object_begin(json, key);
-	json_integer(json, "n", (int64_t)description->n);
-	json_number(json, "mean", description->mean);
-	json_number(json, "sd", description->sd);
-	json_number(json, "median", description->median);
-	json_number(json, "min", description->min);
-	json_number(json, "max", description->max);
+	json_put_integer(json, "n", (int64_t)description->n);
+	json_put_number(json, "mean", description->mean);
+	json_put_number(json, "sd", description->sd);
+	json_put_number(json, "median", description->median);
+	json_put_number(json, "min", description->min);
+	json_put_number(json, "max", description->max);
 	if (values || count) {
 		json_array_begin(json, "values");
 		for (size_t i = 0; i < count; i++)
-			json_number(json, NULL, values[i]);
+			json_put_number(json, NULL, values[i]);
 		json_array_end(json);
 	}
 	json_object_end(json);
@@ -88,20 +88,20 @@ static void put_flat_run(struct json *json, const struct report *report)
 	double epochs;
 	const char *epochs_text = param_value(record, "train_epochs");
 	clock_format_utc(record->row.started_utc_ns, timestamp, sizeof(timestamp));
-	json_string(json, "timestamp_utc", timestamp);
-	json_string(json, "dataset", param_value(record, "dataset"));
+	json_put_string(json, "timestamp_utc", timestamp);
+	json_put_string(json, "dataset", param_value(record, "dataset"));
 	if (epochs_text && str_to_double(epochs_text, &epochs))
-		json_number(json, "train_epochs", epochs);
+		json_put_number(json, "train_epochs", epochs);
 	else
-		json_null(json, "train_epochs");
+		json_put_null(json, "train_epochs");
 	put_known(json, "total_duration_s", &report->values[METRIC_WALL], 1);
 }
 
 static void put_flat_stage(struct json *json, const struct report_stage *stage)
 {
 	const struct metric_value *values = stage->values;
-	json_string(json, "stage", stage->name);
-	json_string(json, "status", status_name(stage->status));
+	json_put_string(json, "stage", stage->name);
+	json_put_string(json, "status", status_name(stage->status));
 	put_known(json, "duration_s", &values[METRIC_WALL], 1);
 	put_known(json, "cpu_percent_avg", &values[METRIC_CPU_PERCENT_AVG], 1);
 	put_known(json, "cpu_percent_max", &values[METRIC_CPU_PERCENT_MAX], 1);
@@ -114,12 +114,12 @@ static void put_argv(struct json *json, const char *text)
 {
 	struct argv_list argv;
 	if (argv_parse(text, &argv) < 0) {
-		json_null(json, "argv");
+		json_put_null(json, "argv");
 		return;
 	}
 	json_array_begin(json, "argv");
 	for (size_t i = 0; i < argv.items.len; i++)
-		json_string(json, NULL, argv.items.items[i]);
+		json_put_string(json, NULL, argv.items.items[i]);
 	json_array_end(json);
 	argv_fini(&argv);
 }
@@ -128,19 +128,19 @@ static void put_run(struct json *json, const struct report *report)
 {
 	const struct run_row *row = &report->record->row;
 	json_object_begin(json, "run");
-	json_string(json, "name", row->name);
-	json_string(json, "id", row->uuid);
-	json_string(json, "status", status_name(row->status));
-	json_bool(json, "live", report->record->live);
+	json_put_string(json, "name", row->name);
+	json_put_string(json, "id", row->uuid);
+	json_put_string(json, "status", status_name(row->status));
+	json_put_bool(json, "live", report->record->live);
 	put_argv(json, row->argv_json);
-	json_string(json, "cwd", row->cwd);
-	json_string(json, "git_commit", row->git_commit);
-	json_string(json, "config_path", row->config_path);
-	json_integer(json, "repeat", row->repeat);
-	json_integer(json, "warmup", row->warmup);
-	json_integer(json, "jobs", row->jobs);
-	json_number(json, "interval_s", (double)row->interval_ns / 1e9);
-	json_string(json, "host_fingerprint", row->fingerprint);
+	json_put_string(json, "cwd", row->cwd);
+	json_put_string(json, "git_commit", row->git_commit);
+	json_put_string(json, "config_path", row->config_path);
+	json_put_integer(json, "repeat", row->repeat);
+	json_put_integer(json, "warmup", row->warmup);
+	json_put_integer(json, "jobs", row->jobs);
+	json_put_number(json, "interval_s", (double)row->interval_ns / 1e9);
+	json_put_string(json, "host_fingerprint", row->fingerprint);
 	put_description(json, "repetitions", &report->total, NULL, 0);
 	json_object_end(json);
 }
@@ -151,14 +151,14 @@ static void put_params_and_host(struct json *json, const struct run_record *reco
 	for (size_t i = 0; i < record->params.len; i++) {
 		const struct name_value *param = &record->params.items[i];
 		json_object_begin(json, param->name);
-		json_string(json, "value", param->value);
-		json_string(json, "source", param->source);
+		json_put_string(json, "value", param->value);
+		json_put_string(json, "source", param->source);
 		json_object_end(json);
 	}
 	json_object_end(json);
 	json_object_begin(json, "host");
 	for (size_t i = 0; i < record->host.len; i++)
-		json_string(json, record->host.items[i].name, record->host.items[i].value);
+		json_put_string(json, record->host.items[i].name, record->host.items[i].value);
 	json_object_end(json);
 }
 
@@ -174,9 +174,9 @@ static bool quality_is_last(const struct run_record *record, size_t at)
 static void put_quality_value(struct json *json, const char *key, const struct quality_row *quality)
 {
 	if (quality->known)
-		json_number(json, key, quality->value);
+		json_put_number(json, key, quality->value);
 	else
-		json_null(json, key);
+		json_put_null(json, key);
 }
 
 static void put_quality(struct json *json, const struct run_record *record)
@@ -190,10 +190,10 @@ static void put_quality(struct json *json, const struct run_record *record)
 	for (size_t i = 0; i < record->quality.len; i++) {
 		const struct quality_row *quality = &record->quality.items[i];
 		json_object_begin(json, NULL);
-		json_string(json, "name", quality->name);
+		json_put_string(json, "name", quality->name);
 		put_quality_value(json, "value", quality);
-		json_string(json, "source", quality->source);
-		json_string(json, "reason", quality->reason);
+		json_put_string(json, "source", quality->source);
+		json_put_string(json, "reason", quality->reason);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -205,10 +205,10 @@ static void put_events(struct json *json, const struct report *report)
 	for (size_t i = 0; i < report->record->events.len; i++) {
 		const struct event_row *event = &report->record->events.items[i];
 		json_object_begin(json, NULL);
-		json_string(json, "kind", event->kind);
-		json_string(json, "stage", words_event_stage(report, event));
-		json_number(json, "at_s", (double)event->at_ns / 1e9);
-		json_string(json, "text", event->text);
+		json_put_string(json, "kind", event->kind);
+		json_put_string(json, "stage", words_event_stage(report, event));
+		json_put_number(json, "at_s", (double)event->at_ns / 1e9);
+		json_put_string(json, "text", event->text);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -220,7 +220,7 @@ static void put_needs(struct json *json, const char *needs)
 	while (needs && *needs) {
 		size_t length = strcspn(needs, ",");
 		char *name = mem_strndup(needs, length);
-		json_string(json, NULL, name);
+		json_put_string(json, NULL, name);
 		free(name);
 		needs += length;
 		needs += *needs == ',';
@@ -232,9 +232,9 @@ static void put_needs(struct json *json, const char *needs)
 static void put_moment(struct json *json, const char *key, bool came, uint64_t ns)
 {
 	if (came)
-		json_number(json, key, (double)ns / 1e9);
+		json_put_number(json, key, (double)ns / 1e9);
 	else
-		json_null(json, key);
+		json_put_null(json, key);
 }
 
 static void put_artifacts(struct json *json, const struct stage_record *stage)
@@ -243,13 +243,13 @@ static void put_artifacts(struct json *json, const struct stage_record *stage)
 	for (size_t i = 0; i < stage->artifacts.len; i++) {
 		const struct artifact *artifact = &stage->artifacts.items[i];
 		json_object_begin(json, NULL);
-		json_string(json, "kind", artifact->is_output ? "output" : "input");
-		json_string(json, "path", artifact->path);
-		json_bool(json, "exists", artifact->exists);
+		json_put_string(json, "kind", artifact->is_output ? "output" : "input");
+		json_put_string(json, "path", artifact->path);
+		json_put_bool(json, "exists", artifact->exists);
 		if (artifact->exists)
-			json_integer(json, "bytes", (int64_t)artifact->bytes);
+			json_put_integer(json, "bytes", (int64_t)artifact->bytes);
 		else
-			json_null(json, "bytes");
+			json_put_null(json, "bytes");
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -258,32 +258,32 @@ static void put_artifacts(struct json *json, const struct stage_record *stage)
 static void put_process(struct json *json, const struct process_row *process)
 {
 	json_object_begin(json, NULL);
-	json_integer(json, "pid", process->pid);
-	json_integer(json, "ppid", process->ppid);
-	json_string(json, "command", process->command);
-	json_number(json, "start_s", (double)process->start_ns / 1e9);
+	json_put_integer(json, "pid", process->pid);
+	json_put_integer(json, "ppid", process->ppid);
+	json_put_string(json, "command", process->command);
+	json_put_number(json, "start_s", (double)process->start_ns / 1e9);
 	put_moment(json, "end_s", process->end_ns != 0, process->end_ns);
-	json_bool(json, "ended", process->ended);
+	json_put_bool(json, "ended", process->ended);
 	if (process->exit_code >= 0)
-		json_integer(json, "exit_code", process->exit_code);
+		json_put_integer(json, "exit_code", process->exit_code);
 	else
-		json_null(json, "exit_code");
+		json_put_null(json, "exit_code");
 	if (process->term_signal)
-		json_integer(json, "term_signal", process->term_signal);
+		json_put_integer(json, "term_signal", process->term_signal);
 	else
-		json_null(json, "term_signal");
-	json_number(json, "cpu_user_s", process->cpu_user_s);
-	json_number(json, "cpu_system_s", process->cpu_system_s);
-	json_integer(json, "rss_peak_bytes", (int64_t)process->rss_peak_bytes);
-	json_integer(json, "io_read_bytes", (int64_t)process->io_read_bytes);
-	json_integer(json, "io_write_bytes", (int64_t)process->io_write_bytes);
-	json_integer(json, "io_device_read_bytes", (int64_t)process->io_device_read_bytes);
-	json_integer(json, "io_device_write_bytes", (int64_t)process->io_device_write_bytes);
-	json_integer(json, "page_faults_minor", (int64_t)process->page_faults_minor);
-	json_integer(json, "page_faults_major", (int64_t)process->page_faults_major);
-	json_integer(json, "context_switches_voluntary", (int64_t)process->context_switches_voluntary);
-	json_integer(json, "context_switches_forced", (int64_t)process->context_switches_forced);
-	json_string(json, "source", process_source_name(process->source));
+		json_put_null(json, "term_signal");
+	json_put_number(json, "cpu_user_s", process->cpu_user_s);
+	json_put_number(json, "cpu_system_s", process->cpu_system_s);
+	json_put_integer(json, "rss_peak_bytes", (int64_t)process->rss_peak_bytes);
+	json_put_integer(json, "io_read_bytes", (int64_t)process->io_read_bytes);
+	json_put_integer(json, "io_write_bytes", (int64_t)process->io_write_bytes);
+	json_put_integer(json, "io_device_read_bytes", (int64_t)process->io_device_read_bytes);
+	json_put_integer(json, "io_device_write_bytes", (int64_t)process->io_device_write_bytes);
+	json_put_integer(json, "page_faults_minor", (int64_t)process->page_faults_minor);
+	json_put_integer(json, "page_faults_major", (int64_t)process->page_faults_major);
+	json_put_integer(json, "context_switches_voluntary", (int64_t)process->context_switches_voluntary);
+	json_put_integer(json, "context_switches_forced", (int64_t)process->context_switches_forced);
+	json_put_string(json, "source", process_source_name(process->source));
 	json_object_end(json);
 }
 
@@ -298,10 +298,10 @@ static void put_points(struct json *json, const struct series *series)
 		bool pretty = json->pretty;
 		json_array_begin(json, NULL);
 		json->pretty = false;
-		json_number(json, NULL, (double)bucket->at_ns / 1e9);
-		json_number(json, NULL, bucket->min);
-		json_number(json, NULL, bucket->mean);
-		json_number(json, NULL, bucket->max);
+		json_put_number(json, NULL, (double)bucket->at_ns / 1e9);
+		json_put_number(json, NULL, bucket->min);
+		json_put_number(json, NULL, bucket->mean);
+		json_put_number(json, NULL, bucket->max);
 		json_array_end(json);
 		json->pretty = pretty;
 	}
@@ -314,7 +314,7 @@ static void put_series(struct json *json, const struct series_list *list)
 	for (size_t i = 0; i < list->items.len; i++) {
 		const struct series *series = &list->items.items[i];
 		json_object_begin(json, series->name);
-		json_string(json, "unit", metric_unit_name(series->unit));
+		json_put_string(json, "unit", metric_unit_name(series->unit));
 		put_points(json, series);
 		json_object_end(json);
 	}
@@ -324,18 +324,18 @@ static void put_series(struct json *json, const struct series_list *list)
 static void put_outcome(struct json *json, const struct report_stage *stage)
 {
 	const struct stage_row *row = &stage->worst->row;
-	json_string(json, "reason", row->reason);
+	json_put_string(json, "reason", row->reason);
 	if (row->exit_code >= 0)
-		json_integer(json, "exit_code", row->exit_code);
+		json_put_integer(json, "exit_code", row->exit_code);
 	else
-		json_null(json, "exit_code");
+		json_put_null(json, "exit_code");
 	if (row->term_signal)
-		json_integer(json, "term_signal", row->term_signal);
+		json_put_integer(json, "term_signal", row->term_signal);
 	else
-		json_null(json, "term_signal");
-	json_integer(json, "attempts", row->attempts);
-	json_string(json, "log_tail", stage->worst->log);
-	json_integer(json, "log_dropped_lines", (int64_t)stage->worst->log_dropped_lines);
+		json_put_null(json, "term_signal");
+	json_put_integer(json, "attempts", row->attempts);
+	json_put_string(json, "log_tail", stage->worst->log);
+	json_put_integer(json, "log_dropped_lines", (int64_t)stage->worst->log_dropped_lines);
 }
 
 static void put_stage(struct json *json, const struct report_stage *stage)
@@ -343,19 +343,19 @@ static void put_stage(struct json *json, const struct report_stage *stage)
 	const struct stage_row *row = &stage->last->row;
 	json_object_begin(json, NULL);
 	put_flat_stage(json, stage);
-	json_number(json, "share", stage->share);
-	json_string(json, "verdict", verdict_name(stage->verdict));
-	json_string(json, "evidence", stage->evidence);
-	json_string(json, "command", row->command);
+	json_put_number(json, "share", stage->share);
+	json_put_string(json, "verdict", verdict_name(stage->verdict));
+	json_put_string(json, "evidence", stage->evidence);
+	json_put_string(json, "command", row->command);
 	put_needs(json, row->needs);
-	json_string(json, "tier", row->tier);
+	json_put_string(json, "tier", row->tier);
 	put_moment(json, "start_s", row->start_ns || row->end_ns, row->start_ns);
 	put_moment(json, "end_s", row->end_ns != 0, row->end_ns);
 	put_outcome(json, stage);
 	put_description(json, "repetitions", &stage->wall, stage->walls.items, stage->walls.len);
 	put_metrics(json, stage->values);
 	put_artifacts(json, stage->last);
-	json_integer(json, "processes_recorded", (int64_t)stage->last->processes);
+	json_put_integer(json, "processes_recorded", (int64_t)stage->last->processes);
 	json_array_begin(json, "processes_top");
 	for (size_t i = 0; i < stage->processes.items.len; i++)
 		put_process(json, &stage->processes.items.items[i]);
@@ -371,8 +371,8 @@ static int render_json(const struct report *report, const struct render_options 
 	(void)err;
 	struct json json = {.out = out, .pretty = true};
 	json_object_begin(&json, NULL);
-	json_integer(&json, "schema_version", SCHEMA_VERSION);
-	json_string(&json, "pitot_version", report->record->row.pitot_version);
+	json_put_integer(&json, "schema_version", SCHEMA_VERSION);
+	json_put_string(&json, "pitot_version", report->record->row.pitot_version);
 	put_flat_run(&json, report);
 	json_array_begin(&json, "stages");
 	for (size_t i = 0; i < report->stages.len; i++)
@@ -380,7 +380,7 @@ static int render_json(const struct report *report, const struct render_options 
 	json_array_end(&json);
 	put_quality(&json, report->record);
 	bool any = report->bottleneck < report->stages.len;
-	json_string(&json, "bottleneck", any ? report->stages.items[report->bottleneck].name : NULL);
+	json_put_string(&json, "bottleneck", any ? report->stages.items[report->bottleneck].name : NULL);
 	put_metrics(&json, report->values);
 	put_run(&json, report);
 	put_params_and_host(&json, report->record);

@@ -88,12 +88,12 @@ void metrics_doc_json(struct str *out)
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		const struct metric *m = &metrics[metric];
 		json_object_begin(&json, NULL);
-		json_string(&json, "name", m->name);
-		json_string(&json, "unit", metric_unit_name(m->unit));
-		json_string(&json, "better", metric_direction_name(m->direction));
-		json_string(&json, "noise", metric_noise_name(m->noise));
-		json_string(&json, "run_total", metric_total_name(m->total));
-		json_string(&json, "meaning", m->meaning);
+		json_put_string(&json, "name", m->name);
+		json_put_string(&json, "unit", metric_unit_name(m->unit));
+		json_put_string(&json, "better", metric_direction_name(m->direction));
+		json_put_string(&json, "noise", metric_noise_name(m->noise));
+		json_put_string(&json, "run_total", metric_total_name(m->total));
+		json_put_string(&json, "meaning", m->meaning);
 		json_object_end(&json);
 	}
 	json_array_end(&json);
