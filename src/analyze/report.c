@@ -47,6 +47,8 @@ static struct metric_value record_value(const struct stage_record *record, int m
 	if (metric == METRIC_WALL && value.state != METRIC_KNOWN && record->row.end_ns > record->row.start_ns)
 		metric_set(&value, (double)(record->row.end_ns - record->row.start_ns) / 1e9, METHOD_EXACT,
 			   "monotonic clock");
+	if (value.state == METRIC_KNOWN && !isfinite(value.value))
+		metric_set_absent(&value, "what the run file has is not a number");
 	return value;
 }
 
@@ -86,7 +88,7 @@ static size_t fold_metric(const record_list *counted, int metric, double *number
 	}
 	out->value = quantile(numbers, known, 0.5);
 	/* Repetitions that do not know it speak for nothing. */
-	out->coverage = coverage / (double)counted->len;
+	out->coverage = fmin(coverage / (double)counted->len, 1);
 	out->lower_bound = lower_bound;
 	return known;
 }

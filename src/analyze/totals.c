@@ -100,7 +100,7 @@ static void finish(int metric, const struct total *total, struct metric_value *o
 	else
 		metric_set(out, value, total->method, "%s of the stages, from several sources", name);
 	bool partial = total->known < total->ran;
-	out->coverage = total->wall > 0 ? total->covered / total->wall : partial ? 0 : 1;
+	out->coverage = total->wall > 0 ? fmin(total->covered / total->wall, 1) : partial ? 0 : 1;
 	out->lower_bound = (rule == TOTAL_SUM || rule == TOTAL_MAX) && (partial || total->lower_bound);
 }
 
@@ -139,6 +139,8 @@ static void cpu_over_elapsed(struct report *report)
 static void own_value(const struct run_record *record, int metric, struct metric_value *out)
 {
 	*out = record->values[metric];
+	if (out->state == METRIC_KNOWN && !isfinite(out->value))
+		metric_set_absent(out, "what the run file has is not a number");
 	if (out->state == METRIC_UNSET)
 		metric_set_absent(out, "not in the run file%s", record->row.wall_ns ? "" : ": the run has not ended");
 }

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "render/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,13 +89,26 @@ void flow_word(struct flow *flow, enum style style, const char *text)
 	free(clean);
 }
 
-/* Length of the first word; "98 %" stays in one piece. */
+static bool is_unit(const char *word, size_t length)
+{
+	static const char *const units[] = {"%",   "ns",  "µs",  "us",  "ms", "s",  "B", "KiB", "MiB",
+					    "GiB", "TiB", "PiB", "EiB", "J",  "kJ", "W", "MB/s"};
+	while (length && strchr(",.;:)", word[length - 1]))
+		length--;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i]) == length && memcmp(units[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+/* Length of the first word; a number and its unit, "98 %", are one. */
 static size_t word_length(const char *text)
 {
 	size_t length = strcspn(text, " ");
-	if (text[length] == ' ' && text[length + 1] == '%')
-		length += 1 + strcspn(text + length + 1, " ");
-	return length;
+	if (length == 0 || text[length] != ' ' || !isdigit((unsigned char)text[length - 1]))
+		return length;
+	size_t next = strcspn(text + length + 1, " ");
+	return is_unit(text + length + 1, next) ? length + 1 + next : length;
 }
 
 void flow_text(struct flow *flow, enum style style, const char *text)

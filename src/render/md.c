@@ -115,12 +115,6 @@ static void put_summary(struct str *out, const struct report *report)
 		put_value(out, stage->values, METRIC_GPU_UTIL_AVG);
 		str_appendf(out, " %s |\n", words_stage_status(report, stage));
 	}
-	str_append(out, "| **Total** |");
-	put_value(out, report->values, METRIC_WALL);
-	put_value(out, report->values, METRIC_CPU_PERCENT_AVG);
-	put_value(out, report->values, words_memory_metric(report->values));
-	put_value(out, report->values, METRIC_GPU_UTIL_AVG);
-	str_appendf(out, " %s |\n", words_run_status(report));
 }
 
 static const struct {
@@ -308,21 +302,22 @@ static void put_failures(struct str *out, const struct report *report)
 
 static void put_events(struct str *out, const struct report *report)
 {
-	bool any = false;
-	for (size_t i = 0; i < report->record->events.len; i++) {
-		const struct event_row *event = &report->record->events.items[i];
-		const char *stage = words_event_stage(report, event);
-		if (!event->text || (event->kind && strcmp(event->kind, "mark") == 0))
-			continue;
-		str_append(out, any ? "- " : "\n## Warnings and Notes\n\n- ");
-		any = true;
-		if (stage) {
-			put_escaped(out, stage);
+	struct told_events events = {0};
+	words_events(report, false, &events);
+	str_append(out, events.items.len ? "\n## Warnings and Notes\n\n" : "");
+	for (size_t i = 0; i < events.items.len; i++) {
+		const struct told_event *told = &events.items.items[i];
+		str_append(out, "- ");
+		if (told->stage) {
+			put_escaped(out, told->stage);
 			str_append(out, ": ");
 		}
-		put_escaped(out, event->text);
+		put_escaped(out, told->event->text);
+		if (told->times > 1)
+			str_appendf(out, " (%zu times)", told->times);
 		str_append_char(out, '\n');
 	}
+	vec_fini(&events.items);
 }
 
 static void put_absent(struct str *out, const struct report *report)

@@ -131,7 +131,7 @@ static void put_circumstances(const struct term *term)
 		bool dirty = str_ends(commit, "+dirty");
 		snprintf(words, sizeof(words), "commit %.10s%s", commit, dirty ? "+dirty" : "");
 		put_separator(&flow);
-		flow_text(&flow, STYLE_DIM, words);
+		flow_word(&flow, STYLE_DIM, words);
 	}
 	put_repetitions(&flow, term->report);
 	flow_end(&flow);
@@ -208,7 +208,8 @@ static void put_spaces(struct str *out, int count)
 
 void term_sparklines(const struct term *term, const struct report_stage *stage, int indent)
 {
-	static const char *const cpu_names[] = {"cpu", NULL}, *const memory_names[] = {"memory_anon", "memory", "rss", NULL};
+	static const char *const cpu_names[] = {"cpu", NULL}, *const memory_names[] = {"memory_anon", "memory", "rss",
+										       NULL};
 	const struct series *cpu = find_series(stage, UNIT_PERCENT, cpu_names);
 	const struct series *memory = find_series(stage, UNIT_BYTES, memory_names);
 	int labels = (int)strlen("CPU ") + (int)strlen("memory ") + 2 * SPARK_NUMBER;
@@ -328,71 +329,53 @@ static void put_failures(const struct term *term)
 	}
 }
 
-static bool same_text(const char *a, const char *b)
+static void put_event(const struct term *term, const struct told_event *told)
 {
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* Whether the event was listed before, for the same stage in an earlier repetition. */
-static bool event_repeats(const struct report *report, size_t at)
-{
-	const struct event_row *events = report->record->events.items;
-	const char *stage = words_event_stage(report, &events[at]);
-	for (size_t i = 0; i < at; i++)
-		if (same_text(events[i].text, events[at].text) &&
-		    same_text(words_event_stage(report, &events[i]), stage))
-			return true;
-	return false;
-}
-
-static void put_event(const struct term *term, const struct event_row *event)
-{
-	const char *stage = words_event_stage(term->report, event);
-	bool warning = same_text(event->kind, "warning");
+	bool warning = told->event->kind && strcmp(told->event->kind, "warning") == 0;
 	struct flow flow = term_flow(term);
+	char times[32];
 	flow_begin(&flow, 0);
 	flow_word(&flow, warning ? STYLE_WARN : STYLE_DIM, warning ? "!" : "·");
 	flow_tab(&flow, 2);
-	if (stage) {
+	if (told->stage) {
 		struct str name = {0};
-		str_appendf(&name, "%s:", stage);
+		str_appendf(&name, "%s:", told->stage);
 		flow_text(&flow, STYLE_BOLD, str_text(&name));
 		str_fini(&name);
 	}
-	flow_text(&flow, STYLE_PLAIN, event->text ? event->text : "");
+	flow_text(&flow, STYLE_PLAIN, told->event->text);
+	snprintf(times, sizeof(times), "(%zu times)", told->times);
+	flow_text(&flow, STYLE_DIM, told->times > 1 ? times : "");
 	flow_end(&flow);
 }
 
 static void put_events(const struct term *term)
 {
-	const struct run_record *record = term->report->record;
-	size_t shown = 0, hidden = 0;
-	for (size_t i = 0; i < record->events.len; i++) {
-		if (same_text(record->events.items[i].kind, "mark") && !term->verbose)
-			continue;
-		if (shown >= EVENTS_MOST && !term->verbose) {
-			hidden++;
-			continue;
-		}
-		if (event_repeats(term->report, i))
-			continue;
-		if (shown++ == 0)
-			put_heading(term, "Worth knowing");
-		put_event(term, &record->events.items[i]);
-	}
-	if (hidden) {
+	struct told_events events = {0};
+	words_events(term->report, term->verbose, &events);
+	size_t shown = events.items.len > EVENTS_MOST && !term->verbose ? EVENTS_MOST : events.items.len;
+	if (shown)
+		put_heading(term, "Worth knowing");
+	for (size_t i = 0; i < shown; i++)
+		put_event(term, &events.items.items[i]);
+	if (shown < events.items.len) {
 		char words[64];
 		struct flow flow = term_flow(term);
-		snprintf(words, sizeof(words), "… and %zu more (--verbose lists all)", hidden);
+		snprintf(words, sizeof(words), "… and %zu more (--verbose lists all)", events.items.len - shown);
 		flow_begin(&flow, 2);
 		flow_text(&flow, STYLE_DIM, words);
 		flow_end(&flow);
 	}
+	vec_fini(&events.items);
 }
 
 static void put_absent(const struct term *term)
 {
 	struct reason_groups groups = {0};
+	if (term->report->bottleneck == SIZE_MAX) {
+		put_heading(term, "No stage has been measured");
+		return;
+	}
 	words_absent(term->report->values, &groups);
 	if (groups.items.len)
 		put_heading(term, "Not measured");

@@ -52,12 +52,12 @@ static const struct block_line lines[] = {
 	 {{"", METRIC_PROCESSES_PEAK, " at once"},
 	  {"", METRIC_THREADS_PEAK, " threads at once"},
 	  {"", METRIC_OPEN_FILES_PEAK, " open files"}}},
-	{"no core", METRIC_RUN_QUEUE_WAIT, "ready to run", {{"throttled ", METRIC_THROTTLED, ""}}},
+	{"queued", METRIC_RUN_QUEUE_WAIT, "ready to run but without a core", {{"throttled ", METRIC_THROTTLED, ""}}},
 	{"switches",
 	 METRIC_CONTEXT_SWITCHES,
 	 "",
 	 {{"to wait ", METRIC_CONTEXT_SWITCHES_VOLUNTARY, ""}, {"forced ", METRIC_CONTEXT_SWITCHES_FORCED, ""}}},
-	{"page faults", METRIC_PAGE_FAULTS_MINOR, "", {{"that waited for storage: ", METRIC_PAGE_FAULTS_MAJOR, ""}}},
+	{"page faults", METRIC_PAGE_FAULTS_MINOR, "", {{"", METRIC_PAGE_FAULTS_MAJOR, " waited for storage"}}},
 	{"instructions",
 	 METRIC_INSTRUCTIONS,
 	 "",
@@ -135,7 +135,7 @@ static void put_elapsed(const struct term *term, const struct report_stage *stag
 			 low, high, sd);
 		flow_text(&flow, STYLE_PLAIN, words);
 	}
-	flow_end(&flow);
+	term_end_line(term);
 }
 
 void term_command_block(const struct term *term, const struct report_stage *stage)

@@ -78,6 +78,29 @@ const char *words_event_stage(const struct report *report, const struct event_ro
 	return NULL;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+void words_events(const struct report *report, bool marks_too, struct told_events *out)
+{
+	for (size_t i = 0; i < report->record->events.len; i++) {
+		const struct event_row *event = &report->record->events.items[i];
+		struct told_event told = {event, words_event_stage(report, event), 1};
+		size_t at = 0;
+		if (!event->text || (!marks_too && same_text(event->kind, "mark")))
+			continue;
+		while (at < out->items.len && !(same_text(out->items.items[at].event->text, event->text) &&
+						same_text(out->items.items[at].stage, told.stage)))
+			at++;
+		if (at < out->items.len)
+			out->items.items[at].times++;
+		else
+			vec_push(&out->items, told);
+	}
+}
+
 const char *words_host(const struct report *report, const char *key)
 {
 	for (size_t i = 0; i < report->record->host.len; i++) {

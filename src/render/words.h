@@ -25,6 +25,16 @@ void words_bottleneck(const struct report *report, struct str *out);
 void words_failure(const struct report_stage *stage, struct str *out);
 /* NULL where the event is the run's. */
 const char *words_event_stage(const struct report *report, const struct event_row *event);
+/* Events worth telling, in order; one that came again, for the same stage in another repetition, is told once. */
+struct told_event {
+	const struct event_row *event; /* borrowed, as is the name */
+	const char *stage;             /* NULL where it is the run's */
+	size_t times;
+};
+struct told_events {
+	VEC(struct told_event) items;
+};
+void words_events(const struct report *report, bool marks_too, struct told_events *out);
 /* The host fact's value, or NULL. */
 const char *words_host(const struct report *report, const char *key);
 /* "build7, 8 cores of AMD EPYC 7543, 31.2 GiB, Linux 6.1.0": what is known of it. */

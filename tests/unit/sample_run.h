@@ -1,7 +1,8 @@
 /*
  * sample_run.h - run records made by hand, for the tests of reports and renderers.
  *
- * Text is allocated the way store_load does it, so a report over a sample owns and frees what a real one does.
+ * Text is allocated the way store_load does it, so run_record_free frees a sample. A stage's pointer is good until the
+ * next stage is added.
  */
 #ifndef PITOT_TESTS_SAMPLE_RUN_H
 #define PITOT_TESTS_SAMPLE_RUN_H
@@ -19,18 +20,18 @@ static inline struct run_record *sample_run(const char *name)
 	struct run_record *record = mem_alloc(sizeof(*record));
 	record->path = mem_strdup("sample.pitot");
 	record->row = (struct run_row){.name = mem_strdup(name),
-	                               .uuid = mem_strdup("0123456789abcdef0123456789abcdef"),
-	                               .started_utc_ns = 1769862896ull * 1000000000ull,
-	                               .status = STATUS_OK,
-	                               .argv_json = mem_strdup("[\"pitot\", \"run\", \"pipeline.yaml\"]"),
-	                               .cwd = mem_strdup("/home/me/churn"),
-	                               .config_path = mem_strdup("/home/me/churn/pipeline.yaml"),
-	                               .git_commit = mem_strdup("3fa2b1c0d4e5f60718293a4b5c6d7e8f90a1b2c3+dirty"),
-	                               .pitot_version = mem_strdup("0.1.0"),
-	                               .fingerprint = mem_strdup("00112233aabbccdd"),
-	                               .interval_ns = 100000000,
-	                               .repeat = 1,
-	                               .jobs = 1};
+				       .uuid = mem_strdup("0123456789abcdef0123456789abcdef"),
+				       .started_utc_ns = 1769862896ull * 1000000000ull,
+				       .status = STATUS_OK,
+				       .argv_json = mem_strdup("[\"pitot\", \"run\", \"pipeline.yaml\"]"),
+				       .cwd = mem_strdup("/home/me/churn"),
+				       .config_path = mem_strdup("/home/me/churn/pipeline.yaml"),
+				       .git_commit = mem_strdup("3fa2b1c0d4e5f60718293a4b5c6d7e8f90a1b2c3+dirty"),
+				       .pitot_version = mem_strdup("0.1.0"),
+				       .fingerprint = mem_strdup("00112233aabbccdd"),
+				       .interval_ns = 100000000,
+				       .repeat = 1,
+				       .jobs = 1};
 	sample_pair(vec_add(&record->host), "hostname", "build7", NULL);
 	sample_pair(vec_add(&record->host), "cpus", "8", NULL);
 	sample_pair(vec_add(&record->host), "cpu_model", "AMD EPYC 7543", NULL);
@@ -41,19 +42,19 @@ static inline struct run_record *sample_run(const char *name)
 
 /* A stage of repetition `repetition` that ran from `start_s` for `wall_s` seconds with `cpu_s` of CPU time. */
 static inline struct stage_record *sample_stage(struct run_record *record, const char *name, int position,
-                                                int repetition, double start_s, double wall_s, double cpu_s)
+						int repetition, double start_s, double wall_s, double cpu_s)
 {
 	struct stage_record *stage = vec_add(&record->stages);
 	stage->row = (struct stage_row){.id = (int64_t)record->stages.len,
-	                                .repetition = repetition,
-	                                .position = position,
-	                                .name = mem_strdup(name),
-	                                .command = mem_printf("python3 %s.py", name),
-	                                .status = STATUS_OK,
-	                                .attempts = 1,
-	                                .start_ns = (uint64_t)(start_s * 1e9) + 1,
-	                                .end_ns = (uint64_t)((start_s + wall_s) * 1e9) + 1,
-	                                .tier = mem_strdup("cgroup v2")};
+					.repetition = repetition,
+					.position = position,
+					.name = mem_strdup(name),
+					.command = mem_printf("python3 %s.py", name),
+					.status = STATUS_OK,
+					.attempts = 1,
+					.start_ns = (uint64_t)(start_s * 1e9) + 1,
+					.end_ns = (uint64_t)((start_s + wall_s) * 1e9) + 1,
+					.tier = mem_strdup("cgroup v2")};
 	metric_set(&stage->values[METRIC_WALL], wall_s, METHOD_EXACT, "monotonic clock");
 	metric_set(&stage->values[METRIC_CPU_TIME], cpu_s, METHOD_EXACT, "cgroup cpu.stat");
 	metric_set(&stage->values[METRIC_CPU_PERCENT_AVG], 100 * cpu_s / wall_s, METHOD_EXACT, "cgroup cpu.stat");
@@ -64,16 +65,16 @@ static inline struct stage_record *sample_stage(struct run_record *record, const
 
 /* One that never ran. */
 static inline struct stage_record *sample_unrun(struct run_record *record, const char *name, int position,
-                                                enum stage_status status, const char *reason)
+						enum stage_status status, const char *reason)
 {
 	struct stage_record *stage = vec_add(&record->stages);
 	stage->row = (struct stage_row){.id = (int64_t)record->stages.len,
-	                                .position = position,
-	                                .name = mem_strdup(name),
-	                                .command = mem_strdup(""),
-	                                .status = status,
-	                                .reason = mem_strdup(reason),
-	                                .exit_code = -1};
+					.position = position,
+					.name = mem_strdup(name),
+					.command = mem_strdup(""),
+					.status = status,
+					.reason = mem_strdup(reason),
+					.exit_code = -1};
 	return stage;
 }
 
@@ -85,29 +86,29 @@ static inline void sample_more(struct stage_record *stage, double scale)
 		enum metric_method method;
 		const char *source;
 	} values[] = {
-	        {METRIC_CPU_USER, 0.9, METHOD_EXACT, "cgroup cpu.stat"},
-	        {METRIC_CPU_SYSTEM, 0.1, METHOD_EXACT, "cgroup cpu.stat"},
-	        {METRIC_CPU_PERCENT_MAX, 101, METHOD_SAMPLED, "cgroup cpu.stat"},
-	        {METRIC_RUN_QUEUE_WAIT, 0.01, METHOD_SAMPLED, "/proc/PID/schedstat"},
-	        {METRIC_PROCESSES, 3, METHOD_EXACT, "exit records"},
-	        {METRIC_PROCESSES_PEAK, 2, METHOD_SAMPLED, "/proc"},
-	        {METRIC_THREADS_PEAK, 9, METHOD_SAMPLED, "/proc"},
-	        {METRIC_MEMORY_PEAK, 3.1e8, METHOD_EXACT, "cgroup memory.peak"},
-	        {METRIC_MEMORY_ANON_PEAK, 2.6e8, METHOD_SAMPLED, "cgroup memory.stat"},
-	        {METRIC_RSS_PROCESS_PEAK, 2.2e8, METHOD_EXACT, "wait4"},
-	        {METRIC_IO_READ, 4.2e6, METHOD_EXACT, "/proc/PID/io"},
-	        {METRIC_IO_WRITE, 1.1e6, METHOD_EXACT, "/proc/PID/io"},
-	        {METRIC_IO_DEVICE_READ, 1e6, METHOD_EXACT, "cgroup io.stat"},
-	        {METRIC_IO_DEVICE_WRITE, 4096, METHOD_EXACT, "cgroup io.stat"},
-	        {METRIC_CONTEXT_SWITCHES, 1200, METHOD_EXACT, "wait4"},
-	        {METRIC_PAGE_FAULTS_MINOR, 41000, METHOD_EXACT, "wait4"},
-	        {METRIC_PAGE_FAULTS_MAJOR, 2, METHOD_EXACT, "wait4"},
-	        {METRIC_PRESSURE_IO, 0.02, METHOD_EXACT, "/proc/pressure/io"},
-	        {METRIC_ENERGY, 45, METHOD_ESTIMATED, "45 W fallback"},
+		{METRIC_CPU_USER, 0.9, METHOD_EXACT, "cgroup cpu.stat"},
+		{METRIC_CPU_SYSTEM, 0.1, METHOD_EXACT, "cgroup cpu.stat"},
+		{METRIC_CPU_PERCENT_MAX, 101, METHOD_SAMPLED, "cgroup cpu.stat"},
+		{METRIC_RUN_QUEUE_WAIT, 0.01, METHOD_SAMPLED, "/proc/PID/schedstat"},
+		{METRIC_PROCESSES, 3, METHOD_EXACT, "exit records"},
+		{METRIC_PROCESSES_PEAK, 2, METHOD_SAMPLED, "/proc"},
+		{METRIC_THREADS_PEAK, 9, METHOD_SAMPLED, "/proc"},
+		{METRIC_MEMORY_PEAK, 3.1e8, METHOD_EXACT, "cgroup memory.peak"},
+		{METRIC_MEMORY_ANON_PEAK, 2.6e8, METHOD_SAMPLED, "cgroup memory.stat"},
+		{METRIC_RSS_PROCESS_PEAK, 2.2e8, METHOD_EXACT, "wait4"},
+		{METRIC_IO_READ, 4.2e6, METHOD_EXACT, "/proc/PID/io"},
+		{METRIC_IO_WRITE, 1.1e6, METHOD_EXACT, "/proc/PID/io"},
+		{METRIC_IO_DEVICE_READ, 1e6, METHOD_EXACT, "cgroup io.stat"},
+		{METRIC_IO_DEVICE_WRITE, 4096, METHOD_EXACT, "cgroup io.stat"},
+		{METRIC_CONTEXT_SWITCHES, 1200, METHOD_EXACT, "wait4"},
+		{METRIC_PAGE_FAULTS_MINOR, 41000, METHOD_EXACT, "wait4"},
+		{METRIC_PAGE_FAULTS_MAJOR, 2, METHOD_EXACT, "wait4"},
+		{METRIC_PRESSURE_IO, 0.02, METHOD_EXACT, "/proc/pressure/io"},
+		{METRIC_ENERGY, 45, METHOD_ESTIMATED, "45 W fallback"},
 	};
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		metric_set(&stage->values[values[i].metric], values[i].value * scale, values[i].method, "%s",
-		           values[i].source);
+			   values[i].source);
 	stage->values[METRIC_PROCESSES].value = 3;
 	for (int metric = METRIC_INSTRUCTIONS; metric <= METRIC_BRANCH_MISSES; metric++)
 		metric_set_absent(&stage->values[metric], "no hardware counters on this machine (a virtual machine)");
@@ -122,54 +123,10 @@ static inline void sample_series(struct report_stage *stage, const char *name, e
 	series->unit = unit;
 	for (int i = 0; i < REPORT_BUCKETS; i++) {
 		double value = top * (i % 20) / 20;
-		struct series_bucket bucket = {(uint64_t)i * 1000000000ull, value * 0.9, value, value * 1.05, i % 7 ? 3 : 0};
+		struct series_bucket bucket = {(uint64_t)i * 1000000000ull, value * 0.9, value, value * 1.05,
+					       i % 7 ? 3 : 0};
 		vec_push(&series->buckets, bucket);
 	}
-}
-
-static inline void sample_free_pairs(struct name_value *pairs, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		free(pairs[i].name);
-		free(pairs[i].value);
-		free(pairs[i].source);
-	}
-}
-
-static inline void sample_free(struct run_record *record)
-{
-	struct run_row *row = &record->row;
-	char *const texts[] = {record->path,    row->name,        row->uuid,       row->argv_json,     row->cwd,
-	                       row->config_path, row->config_text, row->git_commit, row->pitot_version, row->fingerprint};
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		free(texts[i]);
-	for (size_t i = 0; i < record->stages.len; i++) {
-		struct stage_record *stage = &record->stages.items[i];
-		char *const own[] = {stage->row.name, stage->row.command, stage->row.reason,
-		                     stage->row.tier, stage->row.needs,   stage->log};
-		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
-			free(own[k]);
-		for (size_t k = 0; k < stage->artifacts.len; k++)
-			free(stage->artifacts.items[k].path);
-		vec_fini(&stage->artifacts);
-	}
-	vec_fini(&record->stages);
-	sample_free_pairs(record->params.items, record->params.len);
-	vec_fini(&record->params);
-	sample_free_pairs(record->host.items, record->host.len);
-	vec_fini(&record->host);
-	for (size_t i = 0; i < record->quality.len; i++) {
-		free(record->quality.items[i].name);
-		free(record->quality.items[i].source);
-		free(record->quality.items[i].reason);
-	}
-	vec_fini(&record->quality);
-	for (size_t i = 0; i < record->events.len; i++) {
-		free(record->events.items[i].kind);
-		free(record->events.items[i].text);
-	}
-	vec_fini(&record->events);
-	free(record);
 }
 
 static inline void sample_event(struct run_record *record, int64_t stage_id, const char *kind, const char *text)
@@ -181,7 +138,7 @@ static inline void sample_event(struct run_record *record, int64_t stage_id, con
 static inline void sample_quality(struct run_record *record, const char *name, double value, const char *reason)
 {
 	struct quality_row quality = {mem_strdup(name), reason == NULL, value,
-	                              reason ? NULL : mem_strdup("runs/grade-7.json"), mem_strdup(reason)};
+				      reason ? NULL : mem_strdup("runs/grade-7.json"), mem_strdup(reason)};
 	vec_push(&record->quality, quality);
 }
 
@@ -205,6 +162,7 @@ static inline struct run_record *sample_pipeline(void)
 	sample_more(sample_stage(record, "訓練データの前処理と検証を行うとても長い名前", 3, 0, 50.2, 12.5, 60.1), 9);
 	struct stage_record *train = sample_stage(record, "train", 4, 0, 63, 302.1, 299.5);
 	sample_more(train, 33);
+	int64_t train_id = train->row.id;
 	train->row.needs = mem_strdup("fetch-dataset,generate|dataset");
 	train->processes = 3;
 	struct artifact model = {true, mem_strdup("/home/me/churn/model.bin"), true, 123456789};
@@ -215,8 +173,9 @@ static inline struct run_record *sample_pipeline(void)
 	sample_more(eval, 2);
 	eval->row.status = STATUS_ERROR;
 	eval->row.exit_code = 3;
-	eval->log = mem_strdup("loading model\n\033[31mTraceback\033[0m (most recent call last):\n\033]0;owned\007"
-	                       "  10%\r 50%\r100%\nbad bytes \xff\xfe and a fence ```` here\n\tindented\nValueError: x < 0\n");
+	eval->log = mem_strdup(
+		"loading model\n\033[31mTraceback\033[0m (most recent call last):\n\033]0;owned\007"
+		"  10%\r 50%\r100%\nbad bytes \xff\xfe and a fence ```` here\n\tindented\nValueError: x < 0\n");
 	eval->log_dropped_lines = 12;
 	sample_unrun(record, "review", 6, STATUS_SKIPPED, "eval failed");
 	record->row.status = STATUS_ERROR;
@@ -225,7 +184,7 @@ static inline struct run_record *sample_pipeline(void)
 	sample_quality(record, "precision_proxy", 0.85, NULL);
 	sample_quality(record, "recall_proxy", 0.78, NULL);
 	sample_quality(record, "miss_rate_proxy", 0, "no file matches runs/grade-*.json");
-	sample_event(record, train->row.id, "warning", "CPU time of cgroup (299.5 s) and wait4 (280.0 s) disagree by 6.5 %");
+	sample_event(record, train_id, "warning", "CPU time of cgroup (299.5 s) and wait4 (280.0 s) disagree by 6.5 %");
 	sample_event(record, 0, "note", "the sampling interval was raised to 200 ms to stay within its budget");
 	return record;
 }

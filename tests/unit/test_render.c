@@ -1,8 +1,8 @@
 /*
  * test_render.c - the claims of the renderers.
  *
- * With PITOT_TEST_SAMPLES=DIR it also writes a sample of every format there, to be looked at and to be validated against
- * docs/report.schema.json.
+ * With PITOT_TEST_SAMPLES=DIR it also writes a sample of every format there, to be looked at and to be validated
+ * against docs/report.schema.json.
  */
 #include "unit.h"
 
@@ -30,7 +30,7 @@ static void fixture_close(struct fixture *fixture)
 {
 	str_fini(&fixture->out);
 	report_fini(&fixture->report);
-	sample_free(fixture->record);
+	run_record_free(fixture->record);
 }
 
 static const char *render(struct fixture *fixture, const char *format, const struct render_options *options)
@@ -52,13 +52,13 @@ static void load_illustrations(struct report *report)
 		sample_series(stage, "cpu_percent", UNIT_PERCENT, 98);
 		sample_series(stage, "memory_anon", UNIT_BYTES, 2.1e9);
 		struct process_row process = {.stage_id = 1,
-		                              .pid = 4242,
-		                              .ppid = 1,
-		                              .start_ns = 5,
-		                              .command = mem_strdup("python3 train.py"),
-		                              .exit_code = -1,
-		                              .cpu_user_s = 3.5,
-		                              .source = PROCESS_SAMPLED};
+					      .pid = 4242,
+					      .ppid = 1,
+					      .start_ns = 5,
+					      .command = mem_strdup("python3 train.py"),
+					      .exit_code = -1,
+					      .cpu_user_s = 3.5,
+					      .source = PROCESS_SAMPLED};
 		vec_push(&stage->processes.items, process);
 	}
 }
@@ -104,9 +104,9 @@ static void term_fits_every_width_in_every_style(void **state)
 	for (int columns = 20; columns <= 130; columns++)
 		for (int style = 0; style < 8; style++) {
 			struct render_options options = {.color = style & 1,
-			                                 .unicode = (style & 2) != 0,
-			                                 .verbose = (style & 4) != 0,
-			                                 .columns = columns};
+							 .unicode = (style & 2) != 0,
+							 .verbose = (style & 4) != 0,
+							 .columns = columns};
 			size_t width = widest_line(render(&fixture, "term", &options));
 			if (width > (size_t)columns)
 				fail_msg("%zu columns where %d were allowed (style %d)", width, columns, style);
@@ -158,7 +158,10 @@ static void a_stage_name_cannot_send_escapes(void **state)
 	(void)state;
 	struct fixture fixture;
 	struct run_record *record = sample_run("evil\033[2J");
-	sample_stage(record, "a\033]0;x\007\xc2\x9b" "31m\xe2\x80\xae", 0, 0, 0, 1, 1);
+	sample_stage(record,
+		     "a\033]0;x\007\xc2\x9b"
+		     "31m\xe2\x80\xae",
+		     0, 0, 0, 1, 1);
 	sample_stage(record, "b\nc", 1, 0, 1, 1, 1);
 	fixture_open(&fixture, record);
 	const char *text = render(&fixture, "term", &plain);
@@ -206,7 +209,7 @@ static void term_lists_the_costliest_of_a_thousand_stages_and_every_failure(void
 		char name[32];
 		snprintf(name, sizeof(name), "stage-%03d", i);
 		sample_stage(record, name, i, 0, i, i == 500 ? 50 : 1, 0.5)->row.status =
-		        i == 777 ? STATUS_ERROR : STATUS_OK;
+			i == 777 ? STATUS_ERROR : STATUS_OK;
 	}
 	fixture_open(&fixture, record);
 	const char *text = render(&fixture, "term", &plain);
@@ -241,6 +244,29 @@ static void term_shows_a_live_stage_as_running(void **state)
 	fixture_close(&fixture);
 }
 
+static void an_event_that_came_again_is_told_once_and_many_are_cut(void **state)
+{
+	(void)state;
+	struct fixture fixture;
+	struct run_record *record = sample_run("r");
+	for (int i = 0; i < 3; i++) {
+		int64_t id = sample_stage(record, "a", 0, i, i * 2, 1, 1)->row.id;
+		sample_event(record, id, "warning", "the same");
+	}
+	for (int i = 0; i < 20; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "number %d", i);
+		sample_event(record, 0, "note", text);
+	}
+	fixture_open(&fixture, record);
+	const char *text = render(&fixture, "term", &plain);
+	assert_non_null(strstr(text, "! a: the same (3 times)\n"));
+	assert_null(strstr(strstr(text, "the same") + 1, "the same"));
+	assert_non_null(strstr(text, "and 9 more"));
+	assert_non_null(strstr(render(&fixture, "md", &plain), "- a: the same (3 times)\n- number 0\n"));
+	fixture_close(&fixture);
+}
+
 static void an_empty_run_renders_in_every_format(void **state)
 {
 	(void)state;
@@ -260,7 +286,7 @@ static void md_has_the_summary_header_and_the_quality_lines(void **state)
 	assert_true(str_starts(text, "# Pipeline Profile Report\n"));
 	assert_non_null(strstr(text, "\n## Summary\n\n| Stage | Duration | CPU Avg | RAM Max | GPU Util | Status |\n"));
 	assert_non_null(strstr(text, "\n## Quality\n\n- Grade: 72.5/100\n- Precision: 0.85\n- Recall: 0.78\n"
-	                             "- Miss rate: n/a (no file matches runs/grade-\\*.json)\n"));
+				     "- Miss rate: n/a (no file matches runs/grade-\\*.json)\n"));
 	fixture_close(&fixture);
 }
 
@@ -307,17 +333,17 @@ static void json_has_the_seeds_keys_and_every_metric(void **state)
 	fixture_open(&fixture, sample_pipeline());
 	const char *text = render(&fixture, "json", &plain);
 	static const char *const pieces[] = {
-	        "\"timestamp_utc\": \"2026-01-31T12:34:56Z\"",
-	        "\"dataset\": \"coco128\"",
-	        "\"train_epochs\": 50",
-	        "\"stage\": \"train\"",
-	        "\"duration_s\": 302.1",
-	        "\"gpu_util_percent_avg\": null",
-	        "\"run_grade_0_100\": 72.5",
-	        "\"miss_rate_proxy\": null",
-	        "\"bottleneck\": \"train\"",
-	        "\"reason\": \"no GPU found\"",
-	        "\"needs\": [\n        \"fetch-dataset\",\n        \"generate|dataset\"\n      ]",
+		"\"timestamp_utc\": \"2026-01-31T12:34:56Z\"",
+		"\"dataset\": \"coco128\"",
+		"\"train_epochs\": 50",
+		"\"stage\": \"train\"",
+		"\"duration_s\": 302.1",
+		"\"gpu_util_percent_avg\": null",
+		"\"run_grade_0_100\": 72.5",
+		"\"miss_rate_proxy\": null",
+		"\"bottleneck\": \"train\"",
+		"\"reason\": \"no GPU found\"",
+		"\"needs\": [\n        \"fetch-dataset\",\n        \"generate|dataset\"\n      ]",
 	};
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		if (!strstr(text, pieces[i]))
@@ -372,7 +398,8 @@ static void a_log_tail_is_its_last_lines(void **state)
 static void a_cell_is_exactly_as_wide_as_asked(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"", "abc", "a long name of a stage", "訓練データの前処理", "a訓", "e\u0301e\u0301"};
+	static const char *const texts[] = {"",    "abc",           "a long name of a stage", "訓練データの前処理",
+					    "a訓", "e\u0301e\u0301"};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		for (int width = 0; width < 24; width++)
 			for (int unicode = 0; unicode < 2; unicode++) {
@@ -393,6 +420,14 @@ static void a_cut_escape_sequence_is_shown_and_not_sent(void **state)
 	str_fini(&out);
 }
 
+static void write_sample(const char *dir, const char *name, const char *text)
+{
+	struct err err = {0};
+	char *path = file_join(dir, name);
+	assert_int_equal(file_write_atomic(path, text, strlen(text), &err), 0);
+	free(path);
+}
+
 static void the_metrics_page_in_docs_is_the_registrys(void **state)
 {
 	(void)state;
@@ -409,6 +444,23 @@ static void the_metrics_page_in_docs_is_the_registrys(void **state)
 	assert_string_equal(text, str_text(&page));
 	free(text);
 	str_fini(&page);
+}
+
+static void the_schema_requires_every_metric_of_the_registry(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	char *text = NULL;
+	size_t size;
+	if (file_read("docs/report.schema.json", 1 << 20, &text, &size, &err) < 0)
+		fail_msg("%s", err.text);
+	for (int metric = 0; metric < METRIC_COUNT; metric++) {
+		char piece[80];
+		snprintf(piece, sizeof(piece), "\"%s\"", metrics[metric].name);
+		if (!strstr(text, piece))
+			fail_msg("docs/report.schema.json does not name %s", metrics[metric].name);
+	}
+	free(text);
 }
 
 static void the_metrics_for_a_terminal_fit(void **state)
@@ -429,6 +481,8 @@ static void the_metrics_as_json_name_every_one(void **state)
 	(void)state;
 	struct str page = {0};
 	metrics_doc_json(&page);
+	if (getenv("PITOT_TEST_SAMPLES"))
+		write_sample(getenv("PITOT_TEST_SAMPLES"), "metrics.json", str_text(&page));
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		char piece[80];
 		snprintf(piece, sizeof(piece), "\"name\": \"%s\"", metrics[metric].name);
@@ -437,41 +491,31 @@ static void the_metrics_as_json_name_every_one(void **state)
 	str_fini(&page);
 }
 
-static void write_sample(const char *dir, const char *name, const char *text)
-{
-	struct err err = {0};
-	char *path = file_join(dir, name);
-	assert_int_equal(file_write_atomic(path, text, strlen(text), &err), 0);
-	free(path);
-}
-
 static void samples_are_written_where_asked(void **state)
 {
 	(void)state;
 	const char *dir = getenv("PITOT_TEST_SAMPLES");
-	if (!dir)
-		skip();
 	static const struct {
 		const char *name, *format;
 		struct render_options options;
 	} samples[] = {
-	        {"term80.txt", "term", {.unicode = true, .columns = 80}},
-	        {"term20.txt", "term", {.unicode = true, .columns = 20}},
-	        {"term60.txt", "term", {.unicode = true, .columns = 60}},
-	        {"term120.txt", "term", {.unicode = true, .columns = 120, .color = true}},
-	        {"term80a.txt", "term", {.columns = 80}},
-	        {"verbose.txt", "term", {.unicode = true, .columns = 80, .verbose = true}},
-	        {"md.md", "md", {0}},
-	        {"json.json", "json", {0}},
-	        {"csv.csv", "csv", {0}},
+		{"term80.txt", "term", {.unicode = true, .columns = 80}},
+		{"term20.txt", "term", {.unicode = true, .columns = 20}},
+		{"term60.txt", "term", {.unicode = true, .columns = 60}},
+		{"term120.txt", "term", {.unicode = true, .columns = 120, .color = true}},
+		{"term80a.txt", "term", {.columns = 80}},
+		{"verbose.txt", "term", {.unicode = true, .columns = 80, .verbose = true}},
+		{"md.md", "md", {0}},
+		{"json.json", "json", {0}},
+		{"csv.csv", "csv", {0}},
 	};
 	for (int kind = 0; kind < 4; kind++) {
 		static const char *const prefixes[] = {"pipeline", "command", "repeated", "empty"};
 		struct fixture fixture;
 		fixture_open(&fixture, kind == 0   ? sample_pipeline()
-		                       : kind == 1 ? sample_command(1)
-		                       : kind == 2 ? sample_command(5)
-		                                   : sample_run("empty"));
+				       : kind == 1 ? sample_command(1)
+				       : kind == 2 ? sample_command(5)
+						   : sample_run("empty"));
 		if (kind < 2)
 			load_illustrations(&fixture.report);
 		for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
@@ -486,30 +530,32 @@ static void samples_are_written_where_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(every_format_is_found_by_name_and_no_other),
-	        cmocka_unit_test(term_fits_every_width_in_every_style),
-	        cmocka_unit_test(term_of_a_command_fits_every_width),
-	        cmocka_unit_test(term_without_unicode_is_ascii),
-	        cmocka_unit_test(term_without_color_has_no_escape_whatever_the_log_says),
-	        cmocka_unit_test(a_stage_name_cannot_send_escapes),
-	        cmocka_unit_test(term_says_the_bottleneck_and_its_verdict),
-	        cmocka_unit_test(term_of_one_command_is_a_block_and_no_table),
-	        cmocka_unit_test(term_lists_the_costliest_of_a_thousand_stages_and_every_failure),
-	        cmocka_unit_test(term_shows_a_live_stage_as_running),
-	        cmocka_unit_test(an_empty_run_renders_in_every_format),
-	        cmocka_unit_test(md_has_the_summary_header_and_the_quality_lines),
-	        cmocka_unit_test(md_escapes_names_and_outgrows_fences),
-	        cmocka_unit_test(csv_quotes_and_has_a_row_per_stage),
-	        cmocka_unit_test(json_has_the_seeds_keys_and_every_metric),
-	        cmocka_unit_test(json_memory_is_the_larger_of_tree_and_process_in_mib),
-	        cmocka_unit_test(json_of_a_command_line_that_is_no_json_says_null),
-	        cmocka_unit_test(a_log_tail_is_its_last_lines),
-	        cmocka_unit_test(a_cell_is_exactly_as_wide_as_asked),
-	        cmocka_unit_test(a_cut_escape_sequence_is_shown_and_not_sent),
-	        cmocka_unit_test(the_metrics_page_in_docs_is_the_registrys),
-	        cmocka_unit_test(the_metrics_for_a_terminal_fit),
-	        cmocka_unit_test(the_metrics_as_json_name_every_one),
-	        cmocka_unit_test(samples_are_written_where_asked),
+		cmocka_unit_test(every_format_is_found_by_name_and_no_other),
+		cmocka_unit_test(term_fits_every_width_in_every_style),
+		cmocka_unit_test(term_of_a_command_fits_every_width),
+		cmocka_unit_test(term_without_unicode_is_ascii),
+		cmocka_unit_test(term_without_color_has_no_escape_whatever_the_log_says),
+		cmocka_unit_test(a_stage_name_cannot_send_escapes),
+		cmocka_unit_test(term_says_the_bottleneck_and_its_verdict),
+		cmocka_unit_test(term_of_one_command_is_a_block_and_no_table),
+		cmocka_unit_test(term_lists_the_costliest_of_a_thousand_stages_and_every_failure),
+		cmocka_unit_test(term_shows_a_live_stage_as_running),
+		cmocka_unit_test(an_event_that_came_again_is_told_once_and_many_are_cut),
+		cmocka_unit_test(an_empty_run_renders_in_every_format),
+		cmocka_unit_test(md_has_the_summary_header_and_the_quality_lines),
+		cmocka_unit_test(md_escapes_names_and_outgrows_fences),
+		cmocka_unit_test(csv_quotes_and_has_a_row_per_stage),
+		cmocka_unit_test(json_has_the_seeds_keys_and_every_metric),
+		cmocka_unit_test(json_memory_is_the_larger_of_tree_and_process_in_mib),
+		cmocka_unit_test(json_of_a_command_line_that_is_no_json_says_null),
+		cmocka_unit_test(a_log_tail_is_its_last_lines),
+		cmocka_unit_test(a_cell_is_exactly_as_wide_as_asked),
+		cmocka_unit_test(a_cut_escape_sequence_is_shown_and_not_sent),
+		cmocka_unit_test(the_metrics_page_in_docs_is_the_registrys),
+		cmocka_unit_test(the_schema_requires_every_metric_of_the_registry),
+		cmocka_unit_test(the_metrics_for_a_terminal_fit),
+		cmocka_unit_test(the_metrics_as_json_name_every_one),
+		cmocka_unit_test(samples_are_written_where_asked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
