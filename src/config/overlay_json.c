@@ -24,27 +24,34 @@ static const char *type_words(const json_t *value)
 	}
 }
 
+/* json_string, json_integer and json_null are names of base/json.c too, and that is what a call would be linked with:
+ * so texts, whole numbers and null are made by other calls of the library's. */
+static json_t *make_text(const char *text)
+{
+	return json_stringn(text, strlen(text));
+}
+
 static json_t *make_number(const char *text)
 {
 	int64_t integer;
 	double number;
 	if (overlay_type_of(text) == OVERLAY_INTEGER && str_to_int64(text, &integer))
-		return json_integer(integer);
-	return str_to_double(text, &number) ? json_real(number) : json_string(text);
+		return json_pack("I", (json_int_t)integer);
+	return str_to_double(text, &number) ? json_real(number) : make_text(text);
 }
 
 static json_t *make_value(const struct overlay_setting *setting)
 {
 	switch (overlay_setting_type(setting)) {
 	case OVERLAY_NULL:
-		return json_null();
+		return json_pack("n");
 	case OVERLAY_BOOL:
 		return json_boolean(setting->value[0] == 't' || setting->value[0] == 'T');
 	case OVERLAY_INTEGER:
 	case OVERLAY_NUMBER:
 		return make_number(setting->value);
 	default:
-		return json_string(setting->value);
+		return make_text(setting->value);
 	}
 }
 

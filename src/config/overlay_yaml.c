@@ -70,6 +70,16 @@ static node_index add_text(yaml_document_t *document, const char *text, yaml_sca
 	return yaml_document_add_scalar(document, NULL, (const yaml_char_t *)text, (int)strlen(text), style);
 }
 
+/* The node for a second use: a scalar is copied, which reads better than an alias; maps and lists are shared. */
+static node_index reuse(yaml_document_t *document, node_index from)
+{
+	yaml_node_t node = *node_at(document, from);
+	if (node.type != YAML_SCALAR_NODE)
+		return from;
+	return yaml_document_add_scalar(document, node.tag, node.data.scalar.value, (int)node.data.scalar.length,
+					node.data.scalar.style);
+}
+
 /* A map or list with the same children; 0 where memory ran out. */
 static node_index clone_container(yaml_document_t *document, node_index from)
 {
@@ -77,15 +87,20 @@ static node_index clone_container(yaml_document_t *document, node_index from)
 	if (node.type == YAML_SEQUENCE_NODE) {
 		node_index copy = yaml_document_add_sequence(document, node.tag, node.data.sequence.style);
 		for (node_index *item = node.data.sequence.items.start; copy && item < node.data.sequence.items.top;
-		     item++)
-			if (!yaml_document_append_sequence_item(document, copy, *item))
+		     item++) {
+			node_index child = reuse(document, *item);
+			if (!child || !yaml_document_append_sequence_item(document, copy, child))
 				return 0;
+		}
 		return copy;
 	}
 	node_index copy = yaml_document_add_mapping(document, node.tag, node.data.mapping.style);
-	for (yaml_node_pair_t *pair = node.data.mapping.pairs.start; copy && pair < node.data.mapping.pairs.top; pair++)
-		if (!yaml_document_append_mapping_pair(document, copy, pair->key, pair->value))
+	for (yaml_node_pair_t *pair = node.data.mapping.pairs.start; copy && pair < node.data.mapping.pairs.top;
+	     pair++) {
+		node_index key = reuse(document, pair->key), value = reuse(document, pair->value);
+		if (!key || !value || !yaml_document_append_mapping_pair(document, copy, key, value))
 			return 0;
+	}
 	return copy;
 }
 
