@@ -10,7 +10,7 @@ static const struct {
 	int exit_status;
 } codes[] = {
 #define ERR_ROW(name, status, what) {.words = what, .exit_status = status},
-        ERR_LIST(ERR_ROW)
+	ERR_LIST(ERR_ROW)
 #undef ERR_ROW
 };
 

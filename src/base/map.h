@@ -18,9 +18,9 @@ struct map {
 	size_t used;
 };
 
-void *map_get(const struct map *map, uint64_t key);         /* NULL where there is none */
-void map_put(struct map *map, uint64_t key, void *value);   /* replaces; `value` is not NULL */
-void *map_remove(struct map *map, uint64_t key);            /* what was there */
+void *map_get(const struct map *map, uint64_t key);       /* NULL where there is none */
+void map_put(struct map *map, uint64_t key, void *value); /* replaces; `value` is not NULL */
+void *map_remove(struct map *map, uint64_t key);          /* what was there */
 void map_fini(struct map *map);
 
 /* for (size_t i = 0; i < map->size; i++) if (map->slots[i].value) …; nothing may be put or removed meanwhile. */

@@ -46,11 +46,11 @@ enum metric_total { TOTAL_SUM, TOTAL_MAX, TOTAL_MIN, TOTAL_TIME_MEAN, TOTAL_OWN 
 	X(MEMORY_ANON_PEAK, "memory_anon_peak_bytes", BYTES, LOWER, LEVEL, MAX,                                        \
 	  "peak of anonymous and shared memory of the whole process tree, page cache left out")                        \
 	X(RSS_PROCESS_PEAK, "rss_process_peak_bytes", BYTES, LOWER, LEVEL, MAX,                                        \
-	  "largest resident set that any single process reached")                                                     \
+	  "largest resident set that any single process reached")                                                      \
 	X(RSS_SUM_PEAK, "rss_sum_peak_bytes", BYTES, LOWER, LEVEL, MAX,                                                \
-	  "largest sum of resident sets; pages shared by processes count once for each")                              \
+	  "largest sum of resident sets; pages shared by processes count once for each")                               \
 	X(PSS_PEAK, "pss_peak_bytes", BYTES, LOWER, LEVEL, MAX,                                                        \
-	  "largest sum of proportional set sizes; shared pages count once in all")                                    \
+	  "largest sum of proportional set sizes; shared pages count once in all")                                     \
 	X(IO_READ, "io_read_bytes", BYTES, LOWER, COUNT, SUM, "bytes asked for by read calls, cache hits included")    \
 	X(IO_WRITE, "io_write_bytes", BYTES, LOWER, COUNT, SUM, "bytes handed over by write calls")                    \
 	X(IO_READ_CALLS, "io_read_calls", COUNT, LOWER, COUNT, SUM, "read system calls")                               \
@@ -103,7 +103,7 @@ enum metric_id {
 #define METRIC_ID(id, name, unit, direction, noise, total, meaning) METRIC_##id,
 	METRIC_LIST(METRIC_ID)
 #undef METRIC_ID
-	        METRIC_COUNT
+		METRIC_COUNT
 };
 
 struct metric {
@@ -131,7 +131,7 @@ struct metric_value {
 	enum metric_state state;
 	enum metric_method method;
 	double value;
-	double coverage; /* 0 to 1: how much of the stage the value speaks for */
+	double coverage;  /* 0 to 1: how much of the stage the value speaks for */
 	bool lower_bound; /* the truth may be larger */
 	char source[METRIC_SOURCE_SIZE];
 	char reason[METRIC_REASON_SIZE]; /* of METRIC_ABSENT */
@@ -139,14 +139,14 @@ struct metric_value {
 
 /* -1 where there is no such metric. */
 int metric_find(const char *name);
-const char *metric_unit_name(enum metric_unit unit);     /* "s", "bytes", "count", "percent", "J", "W", "ratio" */
+const char *metric_unit_name(enum metric_unit unit);       /* "s", "bytes", "count", "percent", "J", "W", "ratio" */
 const char *metric_method_name(enum metric_method method); /* "exact", "sampled", "estimated" */
 const char *metric_direction_name(enum metric_direction direction);
 const char *metric_noise_name(enum metric_noise noise);
 const char *metric_total_name(enum metric_total total);
 
 void metric_set(struct metric_value *value, double number, enum metric_method method, const char *source, ...)
-        __attribute__((format(printf, 4, 5)));
+	__attribute__((format(printf, 4, 5)));
 void metric_set_absent(struct metric_value *value, const char *reason, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

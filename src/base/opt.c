@@ -65,11 +65,12 @@ static int store_value(const struct opt *option, void *into, const char *value, 
 	case OPT_DURATION:
 		if (!str_to_duration_ns(value, field))
 			return err_set(err, ERR_USAGE, "--%s: '%s' is not a duration (write 250ms, 1.5s, 2m or 1h)",
-			               option->name, value);
+				       option->name, value);
 		return 0;
 	case OPT_CHOICE:
 		if (!is_choice(option->value, value))
-			return err_set(err, ERR_USAGE, "--%s: '%s' is not one of %s", option->name, value, option->value);
+			return err_set(err, ERR_USAGE, "--%s: '%s' is not one of %s", option->name, value,
+				       option->value);
 		*(const char **)field = value;
 		return 0;
 	case OPT_LIST:
@@ -87,7 +88,7 @@ static int unknown_error(const struct opt *options, const char *name, struct err
 	vec_push(&names, "help");
 	const char *meant = str_suggest(name, names.items, names.len);
 	int code = meant ? err_set(err, ERR_USAGE, "unknown option --%s; did you mean --%s?", name, meant)
-	                 : err_set(err, ERR_USAGE, "unknown option --%s", name);
+			 : err_set(err, ERR_USAGE, "unknown option --%s", name);
 	vec_fini(&names);
 	return code;
 }
@@ -99,7 +100,7 @@ struct cursor {
 };
 
 static int parse_unknown(const struct opt_parser *parser, struct cursor *cursor, const char *name, const char *value,
-                         struct err *err)
+			 struct err *err)
 {
 	const char *next = cursor->at + 1 < cursor->argc ? cursor->argv[cursor->at + 1] : NULL;
 	bool took_next = false;
@@ -140,7 +141,9 @@ static int parse_letters(const struct opt_parser *parser, struct cursor *cursor,
 			return err_set(err, ERR_USAGE, "unknown option -%c", *letter);
 		const char *value = NULL;
 		if (opt_takes_value(option)) {
-			value = letter[1] ? letter + 1 : cursor->at + 1 < cursor->argc ? cursor->argv[++cursor->at] : NULL;
+			value = letter[1]                       ? letter + 1
+				: cursor->at + 1 < cursor->argc ? cursor->argv[++cursor->at]
+								: NULL;
 			if (!value)
 				return err_set(err, ERR_USAGE, "-%c needs a value: %s", *letter, option->value);
 		}
@@ -152,7 +155,7 @@ static int parse_letters(const struct opt_parser *parser, struct cursor *cursor,
 }
 
 int opt_parse(const struct opt_parser *parser, int argc, char **argv, struct opt_texts *rest, size_t *dashes,
-              struct err *err)
+	      struct err *err)
 {
 	struct cursor cursor = {.argc = argc, .argv = argv};
 	*dashes = SIZE_MAX;

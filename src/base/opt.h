@@ -66,7 +66,7 @@ struct opt_parser {
 /* Words that are no options go to `rest`, in order; all after "--" too, and `*dashes` says where in `rest` that began
  * (SIZE_MAX where there was none). */
 int opt_parse(const struct opt_parser *parser, int argc, char **argv, struct opt_texts *rest, size_t *dashes,
-              struct err *err);
+	      struct err *err);
 
 /* Appends one line per option. */
 void opt_describe(const struct opt *options, struct str *out);

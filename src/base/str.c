@@ -110,7 +110,7 @@ size_t str_utf8_length(const char *bytes, size_t count)
 			return 0;
 	/* Overlong forms, surrogates and values beyond U+10FFFF show in the second byte alone. */
 	bool bad = (b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] > 0x9F) || (b[0] == 0xF0 && b[1] < 0x90) ||
-	           (b[0] == 0xF4 && b[1] > 0x8F);
+		   (b[0] == 0xF4 && b[1] > 0x8F);
 	return bad ? 0 : length;
 }
 
@@ -140,11 +140,11 @@ static uint32_t decode(const char *bytes, size_t length)
 static size_t point_columns(uint32_t point)
 {
 	bool combining = (point >= 0x300 && point <= 0x36F) || point == 0x200B || point == 0x200D ||
-	                 (point >= 0xFE00 && point <= 0xFE0F);
+			 (point >= 0xFE00 && point <= 0xFE0F);
 	bool wide = (point >= 0x1100 && point <= 0x115F) || (point >= 0x2E80 && point <= 0xA4CF) ||
-	            (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
-	            (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
-	            (point >= 0x1F300 && point <= 0x1FAFF) || (point >= 0x20000 && point <= 0x3FFFD);
+		    (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
+		    (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
+		    (point >= 0x1F300 && point <= 0x1FAFF) || (point >= 0x20000 && point <= 0x3FFFD);
 	return combining ? 0 : wide ? 2 : 1;
 }
 
@@ -229,8 +229,8 @@ bool str_to_duration_ns(const char *text, uint64_t *out)
 	static const struct {
 		const char *suffix;
 		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9},
-	             {"d", 86400e9}, {"", 1e9}};
+	} units[] = {{"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9}, {"m", 60e9},
+		     {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"", 1e9}};
 	char *end;
 	double value = strtod(text, &end);
 	if (end == text || !isfinite(value) || value < 0)

@@ -11,7 +11,7 @@
 extern const struct cmd cmd_run, cmd_report, cmd_history, cmd_doctor, cmd_init, cmd_metrics, cmd_completion;
 
 const struct cmd *const cmd_table[] = {&cmd_run,  &cmd_report,  &cmd_history,    &cmd_doctor,
-                                       &cmd_init, &cmd_metrics, &cmd_completion, NULL};
+				       &cmd_init, &cmd_metrics, &cmd_completion, NULL};
 
 /* Made from docs/man at build time: command name and the page's text. */
 static const struct {
@@ -109,13 +109,13 @@ static bool handle_help(const struct cmd *cmd, int argc, char **argv, int *statu
 }
 
 bool cmd_parse_open(const struct cmd *cmd, int argc, char **argv, void *into, opt_unknown_fn *unknown, void *context,
-                    struct opt_texts *rest, size_t *dashes, int *status)
+		    struct opt_texts *rest, size_t *dashes, int *status)
 {
 	struct err err;
 	if (handle_help(cmd, argc, argv, status))
 		return false;
 	struct opt_parser parser = {
-	        .options = cmd->options, .into = into, .unknown = unknown, .unknown_context = context};
+		.options = cmd->options, .into = into, .unknown = unknown, .unknown_context = context};
 	if (opt_parse(&parser, argc, argv, rest, dashes, &err) == 0)
 		return true;
 	*status = cmd_fail(cmd, &err);

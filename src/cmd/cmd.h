@@ -10,8 +10,8 @@
 
 struct cmd {
 	const char *name;
-	const char *summary;    /* one line for `pitot --help` */
-	const char *arguments;  /* "[PIPELINE] | -- COMMAND …" */
+	const char *summary;   /* one line for `pitot --help` */
+	const char *arguments; /* "[PIPELINE] | -- COMMAND …" */
 	const struct opt *options;
 	/* argv without the command's own name; the exit status. */
 	int (*run)(int argc, char **argv);
@@ -28,7 +28,7 @@ const struct cmd *cmd_find(const char *name);
 bool cmd_parse(const struct cmd *cmd, int argc, char **argv, void *into, struct opt_texts *rest, int *status);
 /* The same for a command that takes options of its own making (run: one per declared parameter). */
 bool cmd_parse_open(const struct cmd *cmd, int argc, char **argv, void *into, opt_unknown_fn *unknown, void *context,
-                    struct opt_texts *rest, size_t *dashes, int *status);
+		    struct opt_texts *rest, size_t *dashes, int *status);
 
 /* "pitot run: <message>" on stderr; the exit status for it. */
 int cmd_fail(const struct cmd *cmd, const struct err *err);

@@ -17,8 +17,8 @@ static void bash_options(const struct cmd *cmd, struct str *out)
 static void bash(struct str *out)
 {
 	str_append(out, "# bash completion for pitot\n_pitot() {\n"
-	                "\tlocal word=${COMP_WORDS[COMP_CWORD]} options=\n"
-	                "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"");
+			"\tlocal word=${COMP_WORDS[COMP_CWORD]} options=\n"
+			"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"");
 	for (const struct cmd *const *cmd = cmd_table; *cmd; cmd++)
 		str_appendf(out, "%s ", (*cmd)->name);
 	str_append(out, "--help --version\" -- \"$word\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n");
@@ -28,8 +28,8 @@ static void bash(struct str *out)
 		str_append(out, "\" ;;\n");
 	}
 	str_append(out, "\tesac\n\tcase $word in\n\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-	                "\t*) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n\tesac\n}\n"
-	                "complete -o filenames -F _pitot pitot\n");
+			"\t*) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n\tesac\n}\n"
+			"complete -o filenames -F _pitot pitot\n");
 }
 
 /* Help texts go into single quotes, and brackets and colons mean something to zsh. */
@@ -54,12 +54,12 @@ static void zsh(struct str *out)
 		str_append(out, "'\n");
 	}
 	str_append(out, "\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
-	                "\tcase $words[2] in\n");
+			"\tcase $words[2] in\n");
 	for (const struct cmd *const *cmd = cmd_table; *cmd; cmd++) {
 		str_appendf(out, "\t%s)\n\t\t_arguments ", (*cmd)->name);
 		for (const struct opt *option = (*cmd)->options; option->name; option++) {
 			str_appendf(out, "'%s--%s%s[", option->kind == OPT_LIST ? "*" : "", option->name,
-			            opt_takes_value(option) ? "=" : "");
+				    opt_takes_value(option) ? "=" : "");
 			zsh_text(option->help, out);
 			str_append(out, "]");
 			if (opt_takes_value(option)) {
@@ -96,7 +96,8 @@ static void fish(struct str *out)
 		fish_text((*cmd)->summary, out);
 		str_append(out, "'\n");
 		for (const struct opt *option = (*cmd)->options; option->name; option++) {
-			str_appendf(out, "complete -c pitot -n '__fish_seen_subcommand_from %s' -l %s", (*cmd)->name, option->name);
+			str_appendf(out, "complete -c pitot -n '__fish_seen_subcommand_from %s' -l %s", (*cmd)->name,
+				    option->name);
 			if (option->letter)
 				str_appendf(out, " -s %c", option->letter);
 			if (opt_takes_value(option))
@@ -136,8 +137,8 @@ out:
 }
 
 const struct cmd cmd_completion = {.name = "completion",
-                                   .summary = "print completions for bash, zsh or fish",
-                                   .arguments = "bash|zsh|fish",
-                                   .options = completion_options,
-                                   .run = run_completion,
-                                   .hidden = true};
+				   .summary = "print completions for bash, zsh or fish",
+				   .arguments = "bash|zsh|fish",
+				   .options = completion_options,
+				   .run = run_completion,
+				   .hidden = true};

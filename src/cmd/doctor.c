@@ -12,8 +12,8 @@ struct doctor_args {
 	bool json;
 };
 
-static const struct opt doctor_options[] = {
-        {"json", 0, OPT_FLAG, offsetof(struct doctor_args, json), NULL, "as JSON"}, {0}};
+static const struct opt doctor_options[] = {{"json", 0, OPT_FLAG, offsetof(struct doctor_args, json), NULL, "as JSON"},
+					    {0}};
 
 extern const struct cmd cmd_doctor;
 
@@ -53,7 +53,8 @@ static void row_term(const struct check_row *row, const struct render_options *o
 	enum { INDENT = 18 };
 	const char *mark = row->available ? (options->unicode ? "✓" : "+") : (options->unicode ? "✗" : "-");
 	const char *color = row->available ? "\033[32m" : "\033[31m";
-	str_appendf(out, "%s%s%s %-15s ", options->color ? color : "", mark, options->color ? "\033[0m" : "", row->name);
+	str_appendf(out, "%s%s%s %-15s ", options->color ? color : "", mark, options->color ? "\033[0m" : "",
+		    row->name);
 	wrap(row->what, INDENT, options->columns, out);
 	str_appendf(out, "%*s", INDENT, "");
 	wrap(row->detail, INDENT, options->columns, out);
@@ -94,8 +95,8 @@ static int run_doctor(int argc, char **argv)
 	if (args.json)
 		json_array_end(&json);
 	else
-		str_appendf(&text, "\n%zu of %zu sources are available; the others show as n/a with their reason.\n", available,
-		            list.rows.len);
+		str_appendf(&text, "\n%zu of %zu sources are available; the others show as n/a with their reason.\n",
+			    available, list.rows.len);
 	status = cmd_output(&cmd_doctor, NULL, text.text, text.len);
 out:
 	probe_check_list_fini(&list);
@@ -105,7 +106,7 @@ out:
 }
 
 const struct cmd cmd_doctor = {.name = "doctor",
-                               .summary = "what can be measured here, what cannot, why, and the fix",
-                               .arguments = "[--json]",
-                               .options = doctor_options,
-                               .run = run_doctor};
+			       .summary = "what can be measured here, what cannot, why, and the fix",
+			       .arguments = "[--json]",
+			       .options = doctor_options,
+			       .run = run_doctor};

@@ -17,10 +17,10 @@ struct history_args {
 };
 
 static const struct opt history_options[] = {
-        {"limit", 'n', OPT_INTEGER, offsetof(struct history_args, limit), "N", "show at most N runs; 0 shows all"},
-        {"history", 0, OPT_TEXT, offsetof(struct history_args, history), "DIR", "the folder with the earlier runs"},
-        {"json", 0, OPT_FLAG, offsetof(struct history_args, json), NULL, "as JSON"},
-        {0}};
+	{"limit", 'n', OPT_INTEGER, offsetof(struct history_args, limit), "N", "show at most N runs; 0 shows all"},
+	{"history", 0, OPT_TEXT, offsetof(struct history_args, history), "DIR", "the folder with the earlier runs"},
+	{"json", 0, OPT_FLAG, offsetof(struct history_args, json), NULL, "as JSON"},
+	{0}};
 
 extern const struct cmd cmd_history;
 
@@ -43,10 +43,11 @@ static void list_term(const struct history_entry *entry, struct str *out)
 	when[16] = '\0';
 	format_seconds((double)entry->wall_ns / 1e9, wall);
 	if (entry->damaged)
-		str_appendf(out, "%-16s  %-11s  %10s  %s: %s\n", "?", "damaged", "", file_name(entry->path), entry->damaged);
+		str_appendf(out, "%-16s  %-11s  %10s  %s: %s\n", "?", "damaged", "", file_name(entry->path),
+			    entry->damaged);
 	else
 		str_appendf(out, "%-16s  %-11s  %10s  %s\n", when, status_word(entry), entry->wall_ns ? wall : "",
-		            file_name(entry->path));
+			    file_name(entry->path));
 }
 
 static void list_json(const struct history_entry *entry, struct json *json)
@@ -107,7 +108,7 @@ static int run_history(int argc, char **argv)
 		goto out;
 	if (rest.len > 1 || args.limit < 0) {
 		status = cmd_usage_error(&cmd_history, rest.len > 1 ? "takes one pipeline name at most"
-		                                                    : "--limit: expected 0 or more");
+								    : "--limit: expected 0 or more");
 		goto out;
 	}
 	dir = history_dir(args.history);
@@ -128,7 +129,7 @@ out:
 }
 
 const struct cmd cmd_history = {.name = "history",
-                                .summary = "list earlier runs",
-                                .arguments = "[NAME]",
-                                .options = history_options,
-                                .run = run_history};
+				.summary = "list earlier runs",
+				.arguments = "[NAME]",
+				.options = history_options,
+				.run = run_history};

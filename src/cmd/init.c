@@ -13,12 +13,12 @@ struct init_args {
 };
 
 static const struct opt init_options[] = {
-        {"force", 0, OPT_FLAG, offsetof(struct init_args, force), NULL, "overwrite a file that is there"}, {0}};
+	{"force", 0, OPT_FLAG, offsetof(struct init_args, force), NULL, "overwrite a file that is there"}, {0}};
 
 /* docs/pipeline-starter.yaml */
 static const char starter[] =
 #include "starter.inc"
-        ;
+	;
 
 extern const struct cmd cmd_init;
 
@@ -51,7 +51,7 @@ out:
 }
 
 const struct cmd cmd_init = {.name = "init",
-                             .summary = "write a commented starter pipeline",
-                             .arguments = "[FILE]",
-                             .options = init_options,
-                             .run = run_init};
+			     .summary = "write a commented starter pipeline",
+			     .arguments = "[FILE]",
+			     .options = init_options,
+			     .run = run_init};

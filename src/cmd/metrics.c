@@ -11,7 +11,7 @@ struct metrics_args {
 };
 
 static const struct opt metrics_options[] = {
-        {"format", 'f', OPT_CHOICE, offsetof(struct metrics_args, format), "term|md|json", "how to show it"}, {0}};
+	{"format", 'f', OPT_CHOICE, offsetof(struct metrics_args, format), "term|md|json", "how to show it"}, {0}};
 
 extern const struct cmd cmd_metrics;
 
@@ -44,7 +44,7 @@ out:
 }
 
 const struct cmd cmd_metrics = {.name = "metrics",
-                                .summary = "every number that pitot knows: unit, meaning, how it adds up",
-                                .arguments = "[--format term|md|json]",
-                                .options = metrics_options,
-                                .run = run_metrics};
+				.summary = "every number that pitot knows: unit, meaning, how it adds up",
+				.arguments = "[--format term|md|json]",
+				.options = metrics_options,
+				.run = run_metrics};

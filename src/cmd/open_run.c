@@ -63,9 +63,9 @@ void render_options_for(int fd, int columns, bool verbose, struct render_options
 	setlocale(LC_CTYPE, "");
 	const char *charset = nl_langinfo(CODESET);
 	*out = (struct render_options){.color = isatty(fd) && !dumb && !(no_color && no_color[0]),
-	                               .unicode = strcmp(charset, "UTF-8") == 0,
-	                               .columns = columns > 0 ? columns : terminal_columns(fd),
-	                               .verbose = verbose};
+				       .unicode = strcmp(charset, "UTF-8") == 0,
+				       .columns = columns > 0 ? columns : terminal_columns(fd),
+				       .verbose = verbose};
 	if (out->columns < LEAST_COLUMNS)
 		out->columns = LEAST_COLUMNS;
 }

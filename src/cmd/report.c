@@ -14,12 +14,12 @@ struct report_args {
 };
 
 static const struct opt report_options[] = {
-        {"format", 'f', OPT_CHOICE, offsetof(struct report_args, format), "term|md|json|csv", "how to show it"},
-        {"output", 'o', OPT_TEXT, offsetof(struct report_args, output), "FILE", "write there instead of to stdout"},
-        {"history", 0, OPT_TEXT, offsetof(struct report_args, history), "DIR", "the folder with the earlier runs"},
-        {"verbose", 'v', OPT_FLAG, offsetof(struct report_args, verbose), NULL, "every metric with its provenance"},
-        {"width", 0, OPT_INTEGER, offsetof(struct report_args, width), "N", "columns of the terminal format"},
-        {0}};
+	{"format", 'f', OPT_CHOICE, offsetof(struct report_args, format), "term|md|json|csv", "how to show it"},
+	{"output", 'o', OPT_TEXT, offsetof(struct report_args, output), "FILE", "write there instead of to stdout"},
+	{"history", 0, OPT_TEXT, offsetof(struct report_args, history), "DIR", "the folder with the earlier runs"},
+	{"verbose", 'v', OPT_FLAG, offsetof(struct report_args, verbose), NULL, "every metric with its provenance"},
+	{"width", 0, OPT_INTEGER, offsetof(struct report_args, width), "N", "columns of the terminal format"},
+	{0}};
 
 extern const struct cmd cmd_report;
 
@@ -73,7 +73,7 @@ out:
 }
 
 const struct cmd cmd_report = {.name = "report",
-                               .summary = "show a run: as text, Markdown, JSON or CSV",
-                               .arguments = "[RUN] [--format F] [-o FILE]",
-                               .options = report_options,
-                               .run = run_report};
+			       .summary = "show a run: as text, Markdown, JSON or CSV",
+			       .arguments = "[RUN] [--format F] [-o FILE]",
+			       .options = report_options,
+			       .run = run_report};

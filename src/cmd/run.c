@@ -32,31 +32,31 @@ struct run_args {
 
 #define AT(field) offsetof(struct run_args, field)
 static const struct opt run_options[] = {
-        {"output", 'o', OPT_TEXT, AT(output), "FILE", "the run file to write; else one in the history"},
-        {"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
-        {"report-dir", 0, OPT_TEXT, AT(report_dir), "DIR", "write profile_report.json and profile_summary.md there"},
-        {"set", 's', OPT_LIST, AT(set), "NAME=VALUE", "set a parameter of the pipeline"},
-        {"param", 0, OPT_LIST, AT(param_files), "FILE", "read parameters from a YAML or JSON file"},
-        {"only", 0, OPT_LIST, AT(only), "STAGE", "run only this stage; may be repeated"},
-        {"jobs", 'j', OPT_INTEGER, AT(jobs), "N", "run up to N independent stages side by side"},
-        {"repeat", 'r', OPT_INTEGER, AT(repeat), "N", "run the whole pipeline N times"},
-        {"warmup", 'w', OPT_INTEGER, AT(warmup), "N", "run it N times before that, not counted"},
-        {"interval", 'i', OPT_DURATION, AT(interval_ns), "TIME", "time between samples (100ms)"},
-        {"timeout", 't', OPT_DURATION, AT(timeout_ns), "TIME", "end a stage that runs longer, unless it says itself"},
-        {"name", 0, OPT_TEXT, AT(name), "NAME", "what to call the run"},
-        {"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
-        {"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
-        {"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
-        {"no-pmu", 0, OPT_NEGATED, AT(pmu), NULL, "no hardware counters"},
-        {"no-cgroup", 0, OPT_NEGATED, AT(cgroup), NULL, "no control groups"},
-        {"no-exit-records", 0, OPT_NEGATED, AT(exit_records), NULL, "no exit records"},
-        {"inherit", 0, OPT_FLAG, AT(inherit), NULL, "leave the command's descriptors alone; nothing is captured"},
-        {"show-output", 0, OPT_FLAG, AT(show_output), NULL, "show what the stages print"},
-        {"dry-run", 'n', OPT_FLAG, AT(dry_run), NULL, "show the plan, run nothing"},
-        {"quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no progress, no report"},
-        {"no-report", 0, OPT_NEGATED, AT(report), NULL, "no report at the end"},
-        {"format", 'f', OPT_CHOICE, AT(format), "term|md|json|csv", "how to show the report at the end"},
-        {0}};
+	{"output", 'o', OPT_TEXT, AT(output), "FILE", "the run file to write; else one in the history"},
+	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
+	{"report-dir", 0, OPT_TEXT, AT(report_dir), "DIR", "write profile_report.json and profile_summary.md there"},
+	{"set", 's', OPT_LIST, AT(set), "NAME=VALUE", "set a parameter of the pipeline"},
+	{"param", 0, OPT_LIST, AT(param_files), "FILE", "read parameters from a YAML or JSON file"},
+	{"only", 0, OPT_LIST, AT(only), "STAGE", "run only this stage; may be repeated"},
+	{"jobs", 'j', OPT_INTEGER, AT(jobs), "N", "run up to N independent stages side by side"},
+	{"repeat", 'r', OPT_INTEGER, AT(repeat), "N", "run the whole pipeline N times"},
+	{"warmup", 'w', OPT_INTEGER, AT(warmup), "N", "run it N times before that, not counted"},
+	{"interval", 'i', OPT_DURATION, AT(interval_ns), "TIME", "time between samples (100ms)"},
+	{"timeout", 't', OPT_DURATION, AT(timeout_ns), "TIME", "end a stage that runs longer, unless it says itself"},
+	{"name", 0, OPT_TEXT, AT(name), "NAME", "what to call the run"},
+	{"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
+	{"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
+	{"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
+	{"no-pmu", 0, OPT_NEGATED, AT(pmu), NULL, "no hardware counters"},
+	{"no-cgroup", 0, OPT_NEGATED, AT(cgroup), NULL, "no control groups"},
+	{"no-exit-records", 0, OPT_NEGATED, AT(exit_records), NULL, "no exit records"},
+	{"inherit", 0, OPT_FLAG, AT(inherit), NULL, "leave the command's descriptors alone; nothing is captured"},
+	{"show-output", 0, OPT_FLAG, AT(show_output), NULL, "show what the stages print"},
+	{"dry-run", 'n', OPT_FLAG, AT(dry_run), NULL, "show the plan, run nothing"},
+	{"quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no progress, no report"},
+	{"no-report", 0, OPT_NEGATED, AT(report), NULL, "no report at the end"},
+	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|csv", "how to show the report at the end"},
+	{0}};
 #undef AT
 
 extern const struct cmd cmd_run;
@@ -77,8 +77,8 @@ static int keep_unknown(void *context, const char *name, const char *value, cons
 		*took_next = true;
 	}
 	struct param_override override = {.name = own(args, mem_strdup(name)),
-	                                  .value = value ? value : "true",
-	                                  .source = own(args, mem_printf("--%s", name))};
+					  .value = value ? value : "true",
+					  .source = own(args, mem_printf("--%s", name))};
 	vec_push(&args->overrides.values, override);
 	return 0;
 }
@@ -93,7 +93,7 @@ static int take_overrides(struct run_args *args)
 			return cmd_usage_error(&cmd_run, "--set: expected NAME=VALUE, not '%s'", args->set.items[i]);
 		char *name = own(args, mem_strndup(args->set.items[i], (size_t)(equals - args->set.items[i])));
 		vec_push(&args->overrides.values,
-		         ((struct param_override){.name = name, .value = equals + 1, .source = "--set"}));
+			 ((struct param_override){.name = name, .value = equals + 1, .source = "--set"}));
 	}
 	return 0;
 }
@@ -129,7 +129,7 @@ static int load_command(struct run_args *args, const struct opt_texts *rest, str
 		return cmd_usage_error(&cmd_run, "nothing after '--': expected a command");
 	if (args->overrides.values.len)
 		return cmd_usage_error(&cmd_run, "unknown option %s (parameters belong to pipeline files)",
-		                       args->overrides.values.items[0].source);
+				       args->overrides.values.items[0].source);
 	return pipeline_for_command(rest->items, rest->len, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
 }
 
@@ -138,12 +138,15 @@ static int load_file(struct run_args *args, const struct opt_texts *rest, const 
 	struct err err;
 	const char *path = find_pipeline_file(rest);
 	if (!path)
-		return cmd_usage_error(&cmd_run, "no pipeline.yaml here; name one, start one with 'pitot init', or profile a "
-		                                 "command: pitot run -- COMMAND");
+		return cmd_usage_error(&cmd_run,
+				       "no pipeline.yaml here; name one, start one with 'pitot init', or profile a "
+				       "command: pitot run -- COMMAND");
 	if (rest->len > 1)
-		return cmd_usage_error(&cmd_run, "one pipeline at a time; to profile a command: pitot run -- %s ...", path);
+		return cmd_usage_error(&cmd_run, "one pipeline at a time; to profile a command: pitot run -- %s ...",
+				       path);
 	if (access(path, F_OK) != 0 && !strchr(path, '.') && !strchr(path, '/'))
-		return cmd_usage_error(&cmd_run, "no pipeline file '%s'; to profile a command: pitot run -- %s", path, path);
+		return cmd_usage_error(&cmd_run, "no pipeline file '%s'; to profile a command: pitot run -- %s", path,
+				       path);
 	return pipeline_load(path, &args->overrides, scratch, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
 }
 
@@ -182,7 +185,8 @@ static void settle_gpu(struct run_args *args, const struct pipeline *pipeline)
 static int show_plan(const struct pipeline *pipeline)
 {
 	struct str text = {0};
-	str_appendf(&text, "%s: %zu stage%s\n", pipeline->name, pipeline->stages.len, pipeline->stages.len == 1 ? "" : "s");
+	str_appendf(&text, "%s: %zu stage%s\n", pipeline->name, pipeline->stages.len,
+		    pipeline->stages.len == 1 ? "" : "s");
 	for (size_t i = 0; i < pipeline->params.len; i++) {
 		const struct param *param = &pipeline->params.items[i];
 		str_appendf(&text, "  %s = %s   (%s)\n", param->name, param->value, param->source ? param->source : "");
@@ -191,7 +195,8 @@ static int show_plan(const struct pipeline *pipeline)
 		const struct stage_spec *stage = &pipeline->stages.items[i];
 		str_appendf(&text, "\n%zu. %s", i + 1, stage->name);
 		for (size_t k = 0; k < stage->needs.len; k++)
-			str_appendf(&text, "%s%s", k ? ", " : "  after ", pipeline->stages.items[stage->needs.items[k]].name);
+			str_appendf(&text, "%s%s", k ? ", " : "  after ",
+				    pipeline->stages.items[stage->needs.items[k]].name);
 		if (stage->timeout_ns)
 			str_appendf(&text, "  timeout %g s", (double)stage->timeout_ns / 1e9);
 		if (stage->retries)
@@ -301,14 +306,14 @@ static int exit_status(const struct run_outcome *outcome)
 {
 	if (outcome->store_code) {
 		fprintf(stderr, "pitot run: %s\npitot run: the stages ran on, but what was measured is incomplete\n",
-		        outcome->store_err.text);
+			outcome->store_err.text);
 		return err_exit_status(outcome->store_code);
 	}
 	return outcome->status == STATUS_OK ? 0 : 1;
 }
 
 static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, struct nursery **nursery,
-                        const char *scratch, bool command)
+			const char *scratch, bool command)
 {
 	struct err err;
 	struct run_outcome outcome;
@@ -320,23 +325,23 @@ static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, 
 	else if (history_new_path(history, pipeline->name, clock_utc_ns(), &file, &err) != 0)
 		status = cmd_fail(&cmd_run, &err);
 	struct run_options options = {.file = file,
-	                              .history = history,
-	                              .argv_json = argv,
-	                              .interval_ns = args->interval_ns,
-	                              .jobs = (int)args->jobs,
-	                              .repeat = (int)args->repeat,
-	                              .warmup = (int)args->warmup,
-	                              .cgroup = args->cgroup,
-	                              .exit_records = args->exit_records,
-	                              .pmu = args->pmu,
-	                              .gpu = args->gpu,
-	                              .pss = args->pss ? 1 : -1,
-	                              .watts = args->watts,
-	                              .timeout_ns = args->timeout_ns,
-	                              .inherit = args->inherit,
-	                              .pass_output = args->show_output,
-	                              .foreground = command,
-	                              .channel_dir = scratch};
+				      .history = history,
+				      .argv_json = argv,
+				      .interval_ns = args->interval_ns,
+				      .jobs = (int)args->jobs,
+				      .repeat = (int)args->repeat,
+				      .warmup = (int)args->warmup,
+				      .cgroup = args->cgroup,
+				      .exit_records = args->exit_records,
+				      .pmu = args->pmu,
+				      .gpu = args->gpu,
+				      .pss = args->pss ? 1 : -1,
+				      .watts = args->watts,
+				      .timeout_ns = args->timeout_ns,
+				      .inherit = args->inherit,
+				      .pass_output = args->show_output,
+				      .foreground = command,
+				      .channel_dir = scratch};
 	render_options_for(STDERR_FILENO, 0, false, &view);
 	struct progress *progress = progress_new(STDERR_FILENO, pick_progress(args, command), &view);
 	struct run_observer observer = progress_observer(progress);
@@ -409,14 +414,14 @@ static int with_pipeline(struct run_args *args, const struct opt_texts *rest, si
 static int run_run(int argc, char **argv)
 {
 	struct run_args args = {.repeat = 1,
-	                        .watts = -1,
-	                        .gpu = true,
-	                        .pmu = true,
-	                        .cgroup = true,
-	                        .exit_records = true,
-	                        .report = true,
-	                        .argc = argc,
-	                        .argv = argv};
+				.watts = -1,
+				.gpu = true,
+				.pmu = true,
+				.cgroup = true,
+				.exit_records = true,
+				.report = true,
+				.argc = argc,
+				.argv = argv};
 	struct opt_texts rest = {0};
 	size_t dashes;
 	int status = 0;
@@ -424,8 +429,9 @@ static int run_run(int argc, char **argv)
 		status = check_numbers(&args);
 		status = status ? status : take_overrides(&args);
 		if (!status && dashes != SIZE_MAX && dashes > 0)
-			status = cmd_usage_error(&cmd_run, "a pipeline file ('%s') and a command after '--' exclude each other",
-			                         rest.items[0]);
+			status = cmd_usage_error(&cmd_run,
+						 "a pipeline file ('%s') and a command after '--' exclude each other",
+						 rest.items[0]);
 		status = status ? status : with_pipeline(&args, &rest, dashes);
 	}
 	for (size_t i = 0; i < args.owned.len; i++)
@@ -441,7 +447,7 @@ static int run_run(int argc, char **argv)
 }
 
 const struct cmd cmd_run = {.name = "run",
-                            .summary = "run a pipeline or a command and profile every stage",
-                            .arguments = "[PIPELINE] [--PARAM VALUE ...] | -- COMMAND ...",
-                            .options = run_options,
-                            .run = run_run};
+			    .summary = "run a pipeline or a command and profile every stage",
+			    .arguments = "[PIPELINE] [--PARAM VALUE ...] | -- COMMAND ...",
+			    .options = run_options,
+			    .run = run_run};

@@ -4,6 +4,7 @@
  * Busy is user + nice + system + irq + softirq. Guest time is already inside user and nice, so it is not added; idle
  * and iowait are not busy; steal belongs to the hypervisor and has its own channel.
  */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "probe/kernel_file.h"
@@ -113,6 +114,7 @@ const struct probe probe_system = {
 	.name = "system",
 	.what = "load, memory, swap and CPU use of the whole machine",
 	.channels = system_channels,
+	.least_interval_ns = NS_PER_S / 2, /* totals are exact at the edges; the curve needs no more */
 	.open = system_open,
 	.read = system_read,
 	.close = system_close,

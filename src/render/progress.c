@@ -118,7 +118,8 @@ static void append_load(const struct progress *progress, const struct stage_view
 		for (int i = stage->trail_count - shown; i < stage->trail_count; i++)
 			top = stage->trail[i] > top ? stage->trail[i] : top;
 		str_append(out, "  ");
-		format_sparkline(stage->trail + stage->trail_count - shown, (size_t)shown, top, progress->options.unicode, out);
+		format_sparkline(stage->trail + stage->trail_count - shown, (size_t)shown, top,
+				 progress->options.unicode, out);
 	}
 	append_expectation(stage, out);
 	if (stage->lingering)
@@ -162,10 +163,10 @@ static void append_head(const struct run_view *view, struct str *out)
 	format_seconds((double)view->elapsed_ns / 1e9, elapsed);
 	format_seconds(left_s, left);
 	str_appendf(out, "\r\033[K%s  %s  stage %zu of %zu", view->name, elapsed, done < view->count ? done + 1 : done,
-	            view->count);
+		    view->count);
 	if (view->repetitions > 1)
 		str_appendf(out, "  %s %d of %d", view->warmup ? "warm-up" : "repetition", view->repetition + 1,
-		            view->repetitions);
+			    view->repetitions);
 	if (all_known && left_s > 0)
 		str_appendf(out, "  about %s left", left);
 	str_appendf(out, "%s\n", view->stopping ? "  stopping" : "");
@@ -201,7 +202,8 @@ static void redraw(struct progress *progress, const struct run_view *view)
 	str_fini(&out);
 }
 
-static void plain_line(struct progress *progress, const struct run_view *view, const struct stage_view *stage, size_t at)
+static void plain_line(struct progress *progress, const struct run_view *view, const struct stage_view *stage,
+		       size_t at)
 {
 	struct str out = {0};
 	char elapsed[FORMAT_SIZE];

@@ -1,8 +1,9 @@
 /*
  * progress.h - the live view of a run, on stderr.
  *
- * On a terminal: a block of lines, one per stage, redrawn in place about ten times a second; a pipeline with more stages
- * than lines shows the ones around the running stage. Elsewhere: one plain line when a stage begins and when it ends.
+ * On a terminal: a block of lines, one per stage, redrawn in place about ten times a second; a pipeline with more
+ * stages than lines shows the ones around the running stage. Elsewhere: one plain line when a stage begins and when it
+ * ends.
  */
 #ifndef PITOT_RENDER_PROGRESS_H
 #define PITOT_RENDER_PROGRESS_H

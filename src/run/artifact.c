@@ -38,7 +38,8 @@ static void add(struct artifact_list *out, const char *path, bool is_output, boo
 	struct stat status;
 	*artifact = (struct artifact){.is_output = is_output, .path = mem_strdup(path), .exists = exists};
 	if (exists && stat(path, &status) == 0)
-		artifact->bytes = S_ISDIR(status.st_mode) ? size_at(AT_FDCWD, path, FOLDER_DEPTH) : (uint64_t)status.st_size;
+		artifact->bytes =
+			S_ISDIR(status.st_mode) ? size_at(AT_FDCWD, path, FOLDER_DEPTH) : (uint64_t)status.st_size;
 }
 
 void artifacts_look(char *const *patterns, size_t count, bool is_output, struct artifact_list *out)

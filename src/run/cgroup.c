@@ -83,7 +83,8 @@ static bool find_mount(const char *controller, char **mount, char **root)
 		if (!dash || sscanf(line, "%*s %*s %*s %1023s %1023s", root_text, point) != 2 ||
 		    sscanf(dash + 3, "%63s %*s %1023s", type, super) != 2)
 			continue;
-		found = controller ? strcmp(type, "cgroup") == 0 && has_word(super, controller) : strcmp(type, "cgroup2") == 0;
+		found = controller ? strcmp(type, "cgroup") == 0 && has_word(super, controller)
+				   : strcmp(type, "cgroup2") == 0;
 		if (found) {
 			*mount = mem_strdup(point);
 			*root = mem_strdup(root_text);
@@ -122,7 +123,7 @@ static void hierarchy_fini(struct hierarchy *hierarchy)
 static char *usable_parent(const struct hierarchy *hierarchy, const char *needed_file)
 {
 	char *candidates[2] = {mem_printf("%s%s", hierarchy->mount, strcmp(hierarchy->own, "/") ? hierarchy->own : ""),
-	                       mem_strdup(hierarchy->mount)};
+			       mem_strdup(hierarchy->mount)};
 	char *found = NULL;
 	for (int i = 0; i < 2 && !found; i++) {
 		char *trial = mem_printf("%s/pitot-%ld-trial", candidates[i], (long)getpid());
@@ -151,8 +152,8 @@ static bool write_text(const char *folder, const char *name, const char *text)
 	return ok;
 }
 
-/* Delegated group, but controllers are not handed down: possible only while no process sits in it, so pitot moves into a
- * leaf of its own. Fails without harm where others are in there too. */
+/* Delegated group, but controllers are not handed down: possible only while no process sits in it, so pitot moves into
+ * a leaf of its own. Fails without harm where others are in there too. */
 static void delegate_down(const struct hierarchy *v2)
 {
 	if (strcmp(v2->own, "/") == 0)
@@ -224,8 +225,8 @@ int cgroup_host_open(struct cgroup_host **out, struct err *err)
 	if (!host->v2_parent && !host->memory_parent && !host->cpu_parent) {
 		cgroup_host_close(host);
 		return err_set(err, ERR_UNAVAILABLE,
-		               "no control group can be made: none is delegated to this user "
-		               "(run as root, or: systemd-run --user --scope -p Delegate=yes pitot run ...)");
+			       "no control group can be made: none is delegated to this user "
+			       "(run as root, or: systemd-run --user --scope -p Delegate=yes pitot run ...)");
 	}
 	sweep(host->v2_parent);
 	sweep(host->memory_parent);
@@ -281,7 +282,7 @@ static void open_files(struct cgroup *group)
 	group->v2_fd = group->v2_path ? open(group->v2_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	group->procs = open_in(v2 ? group->v2_path : memory ? memory : group->cpu_path, "cgroup.procs", O_RDONLY);
 	group->cpu_usage = v2 ? open_in(group->v2_path, "cpu.stat", O_RDONLY)
-	                      : open_in(group->cpu_path, "cpuacct.usage", O_RDONLY);
+			      : open_in(group->cpu_path, "cpuacct.usage", O_RDONLY);
 	group->cpu_split = v2 ? -1 : open_in(group->cpu_path, "cpuacct.stat", O_RDONLY);
 	group->memory_now = open_in(memory, group->v2_memory ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
 	group->peak_source = group->v2_memory ? "memory.peak" : "memory.max_usage_in_bytes";
@@ -323,8 +324,9 @@ void cgroup_destroy(struct cgroup *group)
 {
 	if (!group)
 		return;
-	int fds[] = {group->v2_fd,       group->procs,       group->cpu_usage,    group->cpu_split,   group->memory_now,
-	             group->memory_peak, group->memory_stat, group->cpu_pressure, group->io_pressure, group->memory_pressure};
+	int fds[] = {group->v2_fd,       group->procs,          group->cpu_usage,   group->cpu_split,
+		     group->memory_now,  group->memory_peak,    group->memory_stat, group->cpu_pressure,
+		     group->io_pressure, group->memory_pressure};
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -346,7 +348,8 @@ int cgroup_adopt(struct cgroup *group, pid_t pid, struct err *err)
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	for (int i = 0; i < 2; i++)
 		if (folders[i] && !write_text(folders[i], "cgroup.procs", text))
-			return err_set_errno(err, ERR_UNAVAILABLE, "cannot move the stage into control group '%s'", folders[i]);
+			return err_set_errno(err, ERR_UNAVAILABLE, "cannot move the stage into control group '%s'",
+					     folders[i]);
 	return 0;
 }
 
@@ -408,9 +411,10 @@ static void read_cpu(struct cgroup *group, bool everything, struct cgroup_readin
 {
 	char text[1024];
 	if (group->v2_path) {
-		out->has_cpu = read_text(group->cpu_usage, text, sizeof(text)) && find_number(text, "usage_usec", &out->cpu_s);
+		out->has_cpu =
+			read_text(group->cpu_usage, text, sizeof(text)) && find_number(text, "usage_usec", &out->cpu_s);
 		out->has_split = out->has_cpu && find_number(text, "user_usec", &out->cpu_user_s) &&
-		                 find_number(text, "system_usec", &out->cpu_system_s);
+				 find_number(text, "system_usec", &out->cpu_system_s);
 		out->cpu_s /= 1e6;
 		out->cpu_user_s /= 1e6;
 		out->cpu_system_s /= 1e6;
@@ -435,7 +439,8 @@ static void read_memory(struct cgroup *group, bool everything, struct cgroup_rea
 	double shared = 0;
 	if (!read_text(group->memory_stat, text, sizeof(text)))
 		return;
-	/* v1: "rss" is the anonymous memory of this group, "total_…" of those below it too; a stage may make its own. */
+	/* v1: "rss" is the anonymous memory of this group, "total_…" of those below it too; a stage may make its own.
+	 */
 	out->has_anon = find_number(text, group->v2_memory ? "anon" : "total_rss", &out->anon_bytes);
 	if (find_number(text, group->v2_memory ? "shmem" : "total_shmem", &shared))
 		out->anon_bytes += shared;
@@ -503,7 +508,8 @@ static struct cgroup_quota *quota_in(const char *controller)
 	for (;;) {
 		if (has_quota(folder, controller == NULL)) {
 			quota = mem_alloc(sizeof(*quota));
-			*quota = (struct cgroup_quota){.stat = open_in(folder, "cpu.stat", O_RDONLY), .v2 = controller == NULL};
+			*quota = (struct cgroup_quota){.stat = open_in(folder, "cpu.stat", O_RDONLY),
+						       .v2 = controller == NULL};
 			break;
 		}
 		char *slash = strrchr(folder, '/');

@@ -8,7 +8,8 @@
  *	v2       one hierarchy with controllers: CPU, memory.peak, pressure, all in one folder
  *	hybrid   v1 memory beside a v2 tree without controllers: CPU and pressure from v2, memory from v1
  *	v1       v1 cpuacct and memory
- * A stage is born in its v2 group (no migration); v1 folders are entered by pitot writing the pid before the stage execs.
+ * A stage is born in its v2 group (no migration); v1 folders are entered by pitot writing the pid before the stage
+ *execs.
  */
 #ifndef PITOT_RUN_CGROUP_H
 #define PITOT_RUN_CGROUP_H
@@ -53,7 +54,8 @@ struct cgroup_reading {
 	double cpu_some_s, io_some_s, io_full_s, memory_some_s, memory_full_s;
 };
 
-/* Descriptors stay open, one pread each. `everything`: also what is only wanted at the edges (peak, pressure, split). */
+/* Descriptors stay open, one pread each. `everything`: also what is only wanted at the edges (peak, pressure, split).
+ */
 void cgroup_read(struct cgroup *group, bool everything, struct cgroup_reading *out);
 /* Files that the values come from, for provenance: "memory.peak" or "memory.max_usage_in_bytes". */
 const char *cgroup_peak_source(const struct cgroup *group);

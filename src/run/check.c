@@ -16,7 +16,7 @@ static void check_groups(struct probe_check_list *out)
 		probe_check_add(out, "cgroup", what, true, cgroup_host_tier(host), NULL);
 	else
 		probe_check_add(out, "cgroup", what, false, err.text,
-		                "systemd-run --user --scope -p Delegate=yes pitot run ...   (or run as root)");
+				"systemd-run --user --scope -p Delegate=yes pitot run ...   (or run as root)");
 	cgroup_host_close(host);
 }
 
@@ -35,7 +35,7 @@ static void check_exits(struct probe_check_list *out)
 		probe_check_add(out, "exit records", what, true, "process connector + taskstats", NULL);
 	else
 		probe_check_add(out, "exit records", what, false, err.text,
-		                "sudo setcap cap_net_admin+ep $(command -v pitot)   (or run as root)");
+				"sudo setcap cap_net_admin+ep $(command -v pitot)   (or run as root)");
 	exits_close(exits);
 }
 
@@ -43,7 +43,8 @@ static void check_process_io(struct probe_check_list *out)
 {
 	bool readable = access("/proc/self/io", R_OK) == 0;
 	probe_check_add(out, "process I/O", "bytes read and written, asked for and from the device", readable,
-	                readable ? "/proc/PID/io" : "/proc/self/io is not there: kernel without task I/O accounting", NULL);
+			readable ? "/proc/PID/io" : "/proc/self/io is not there: kernel without task I/O accounting",
+			NULL);
 }
 
 void run_check_all(struct probe_check_list *out)

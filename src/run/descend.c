@@ -149,8 +149,8 @@ static void watch_entry(struct descend_watch *watch, int proc, const struct dire
 		one->parent = read_parent(proc, entry->d_name);
 }
 
-/* Takes over the parent's answer. A parent that is not listed died between two looks: then the process has by now another
- * one, and is asked again at the next tick. */
+/* Takes over the parent's answer. A parent that is not listed died between two looks: then the process has by now
+ * another one, and is asked again at the next tick. */
 static bool settle(struct descend_watch *watch, struct watched *one)
 {
 	if (one->kinship != KIN_UNKNOWN)

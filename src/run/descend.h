@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Signals every descendant of `root`, but not `root` itself, nor `spared` and what descends from that (0: nobody). How many
- * there were. */
+/* Signals every descendant of `root`, but not `root` itself, nor `spared` and what descends from that (0: nobody). How
+ * many there were. */
 size_t descend_kill(pid_t root, pid_t spared, int signal_number);
 
 /*

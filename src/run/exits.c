@@ -78,10 +78,10 @@ static bool connector_listen(int fd, bool on)
 		struct nlmsghdr head;
 		struct cn_msg message;
 		enum proc_cn_mcast_op op;
-	} __attribute__((packed)) request = {
-	        .head = {.nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (unsigned)getpid()},
-	        .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(enum proc_cn_mcast_op)},
-	        .op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE};
+	} __attribute__((packed))
+	request = {.head = {.nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (unsigned)getpid()},
+		   .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(enum proc_cn_mcast_op)},
+		   .op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE};
 	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
@@ -104,9 +104,9 @@ static void genl_text(struct genl_request *request, uint16_t type, const char *t
 static bool genl_send(int fd, uint16_t family, uint8_t command, uint16_t type, const char *text)
 {
 	struct genl_request request = {.head = {.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN),
-	                                        .nlmsg_type = family,
-	                                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
-	                               .generic = {.cmd = command, .version = 1}};
+						.nlmsg_type = family,
+						.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+				       .generic = {.cmd = command, .version = 1}};
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	genl_text(&request, type, text);
 	return sendto(fd, &request, request.head.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) >= 0;
@@ -204,7 +204,7 @@ static int open_sockets(struct exits *exits, struct err *err)
 	exits->connector = open_netlink(NETLINK_CONNECTOR, CN_IDX_PROC);
 	if (exits->connector < 0 || !connector_listen(exits->connector, true))
 		return err_set_errno(err, ERR_UNAVAILABLE,
-		                     "no process events (needs CAP_NET_ADMIN in the initial namespaces: run as root)");
+				     "no process events (needs CAP_NET_ADMIN in the initial namespaces: run as root)");
 	exits->taskstats = open_netlink(NETLINK_GENERIC, 0);
 	if (exits->taskstats < 0)
 		return err_set_errno(err, ERR_UNAVAILABLE, "no generic netlink socket");
@@ -317,7 +317,7 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.fork.parent_tgid);
 		if (entry)
 			add_process(exits, event->event_data.fork.child_tgid, event->event_data.fork.parent_tgid,
-			            entry->record.owner, event->timestamp_ns);
+				    entry->record.owner, event->timestamp_ns);
 		return;
 	case PROC_EVENT_EXEC:
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.exec.process_tgid);
@@ -375,8 +375,9 @@ static void read_connector(struct exits *exits)
 	}
 }
 
-/* User and system time are counted in clock ticks, which a short process never fills; the scheduler's total is exact. It is
- * split in their proportion, and is all user time where there were no ticks: the kernel's own rule for wait(2). */
+/* User and system time are counted in clock ticks, which a short process never fills; the scheduler's total is exact.
+ * It is split in their proportion, and is all user time where there were no ticks: the kernel's own rule for wait(2).
+ */
 static void add_cpu(struct exit_record *record, const struct taskstats *stats)
 {
 	double user = (double)stats->ac_utime / 1e6, system = (double)stats->ac_stime / 1e6;
@@ -411,7 +412,7 @@ static void add_usage(struct exit_record *record, const struct taskstats *stats)
 static bool copy_stats(const struct nlattr *nested, struct taskstats *out)
 {
 	const struct nlattr *stats =
-	        nested ? find_attribute(attribute_bytes(nested), attribute_size(nested), TASKSTATS_TYPE_STATS) : NULL;
+		nested ? find_attribute(attribute_bytes(nested), attribute_size(nested), TASKSTATS_TYPE_STATS) : NULL;
 	if (!stats)
 		return false;
 	memset(out, 0, sizeof(*out));

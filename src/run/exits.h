@@ -37,7 +37,8 @@ typedef void exit_record_fn(void *context, const struct exit_record *record);
 
 struct exits;
 
-/* ERR_UNAVAILABLE with reason and fix where not privileged. `complete` is called once per process, when it has ended. */
+/* ERR_UNAVAILABLE with reason and fix where not privileged. `complete` is called once per process, when it has ended.
+ */
 int exits_open(struct exits **out, exit_record_fn *complete, void *context, struct err *err);
 void exits_close(struct exits *exits);
 int exits_fd(const struct exits *exits); /* readable when there is something */

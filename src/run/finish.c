@@ -16,8 +16,7 @@ static void on_metric_line(void *context, const char *name, double value)
 {
 	struct live *live = context;
 	struct loop *loop = (struct loop *)((char *)live->shared - offsetof(struct loop, shared));
-	vec_push(&loop->quality,
-	         ((struct quality_line){mem_strdup(name), value, mem_strdup(live->spec->name)}));
+	vec_push(&loop->quality, ((struct quality_line){mem_strdup(name), value, mem_strdup(live->spec->name)}));
 }
 
 /* The command as a person would type it; a long one is kept whole. */
@@ -43,13 +42,13 @@ static void fill_row(struct loop *loop, size_t index, struct stage_row *row)
 {
 	const struct stage_spec *spec = &loop->pipeline->stages.items[index];
 	*row = (struct stage_row){.repetition = loop->view.repetition,
-	                          .warmup = loop->view.warmup,
-	                          .position = (int)index,
-	                          .name = mem_strdup(spec->name),
-	                          .command = command_text(spec),
-	                          .status = STATUS_INTERRUPTED,
-	                          .exit_code = -1,
-	                          .needs = needs_text(loop, spec)};
+				  .warmup = loop->view.warmup,
+				  .position = (int)index,
+				  .name = mem_strdup(spec->name),
+				  .command = command_text(spec),
+				  .status = STATUS_INTERRUPTED,
+				  .exit_code = -1,
+				  .needs = needs_text(loop, spec)};
 }
 
 static void free_row(struct stage_row *row)
@@ -86,7 +85,7 @@ static void store_artifacts(struct loop *loop, struct live *live, const struct a
 	struct err err;
 	for (size_t i = 0; i < list->items.len; i++)
 		shared_stored(&loop->shared,
-		              store_artifact(loop->shared.store, live->row.id, &list->items.items[i], &err), &err);
+			      store_artifact(loop->shared.store, live->row.id, &list->items.items[i], &err), &err);
 }
 
 static void fail(struct live *live, enum stage_status status, char *reason)
@@ -152,9 +151,9 @@ static void store_log_tail(struct loop *loop, struct live *live)
 	if (live->row.status == STATUS_OK || live->log.tail.len == 0)
 		return;
 	shared_stored(&loop->shared,
-	              store_log(loop->shared.store, live->row.id, live->log.tail.text, live->log.tail.len,
-	                        live->log.dropped_lines, &err),
-	              &err);
+		      store_log(loop->shared.store, live->row.id, live->log.tail.text, live->log.tail.len,
+				live->log.dropped_lines, &err),
+		      &err);
 }
 
 static void measure(struct loop *loop, struct live *live)

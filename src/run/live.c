@@ -23,7 +23,7 @@ void shared_event(struct run_shared *shared, int64_t stage_id, const char *kind,
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	struct event_row event = {
-	        .stage_id = stage_id, .at_ns = clock_mono_ns() - shared->start_ns, .kind = (char *)kind, .text = text};
+		.stage_id = stage_id, .at_ns = clock_mono_ns() - shared->start_ns, .kind = (char *)kind, .text = text};
 	struct err err;
 	shared_stored(shared, store_event(shared->store, &event, &err), &err);
 }
@@ -32,8 +32,9 @@ static void put_sample(struct live *live, const char *series, enum metric_unit u
 {
 	struct err err;
 	struct run_shared *shared = live->shared;
-	shared_stored(shared, store_sample(shared->store, live->row.id, series, unit, now_ns - shared->start_ns, value, &err),
-	              &err);
+	shared_stored(shared,
+		      store_sample(shared->store, live->row.id, series, unit, now_ns - shared->start_ns, value, &err),
+		      &err);
 }
 
 void live_begin(struct live *live)
@@ -42,6 +43,8 @@ void live_begin(struct live *live)
 		cgroup_read(live->cgroup, true, &live->group_start);
 	live->throttled_known = cgroup_quota_throttled_s(live->shared->quota, &live->throttled_start_s);
 	live->last_ns = live->start_ns;
+	for (int channel = 0; channel < CHANNEL_COUNT; channel++)
+		live->channel_ns[channel] = live->start_ns;
 	live->last_cpu_s = live->group_start.cpu_s;
 	if (live->shared->exits)
 		live->losses_start = exits_losses(live->shared->exits);
@@ -91,7 +94,8 @@ static void sample_io(struct live *live, const struct tree_totals *totals, uint6
 	double elapsed_s = (double)(now_ns - live->last_ns) / 1e9;
 	/* The counters of processes that died meanwhile leave the sum; a step back is no reading. */
 	double read_s = totals->read_chars > live->last_read ? (totals->read_chars - live->last_read) / elapsed_s : 0;
-	double write_s = totals->write_chars > live->last_write ? (totals->write_chars - live->last_write) / elapsed_s : 0;
+	double write_s =
+		totals->write_chars > live->last_write ? (totals->write_chars - live->last_write) / elapsed_s : 0;
 	live->last_read = totals->read_chars;
 	live->last_write = totals->write_chars;
 	put_sample(live, "io_read", UNIT_BYTES, now_ns, read_s);
@@ -100,7 +104,7 @@ static void sample_io(struct live *live, const struct tree_totals *totals, uint6
 }
 
 static void sample_memory(struct live *live, const struct cgroup_reading *group, const struct tree_totals *totals,
-                          uint64_t now_ns)
+			  uint64_t now_ns)
 {
 	double memory = group->has_memory ? group->memory_bytes : totals->rss_bytes;
 	keep_max(&live->memory_max, memory);
@@ -129,11 +133,11 @@ static void sample_processes(struct live *live, const struct tree_totals *totals
 
 static void sample_channels(struct live *live, const struct probe_frame *frame, uint64_t now_ns)
 {
-	double elapsed_s = (double)(now_ns - live->last_ns) / 1e9;
 	for (int channel = 0; channel < CHANNEL_COUNT; channel++) {
 		if (!frame->known[channel])
 			continue;
 		double value = frame->value[channel];
+		double elapsed_s = (double)(now_ns - live->channel_ns[channel]) / 1e9;
 		const struct probe_channel_info *about = &probe_channels[channel];
 		if (about->kind == PROBE_GAUGE) {
 			struct gauge *gauge = &live->gauges[channel];
@@ -144,12 +148,14 @@ static void sample_channels(struct live *live, const struct probe_frame *frame, 
 			put_sample(live, about->series, about->unit, now_ns, value);
 		} else if (live->frame_last.known[channel] && elapsed_s > 0) {
 			put_sample(live, about->series, about->unit, now_ns,
-			           (value - live->frame_last.value[channel]) / elapsed_s);
+				   (value - live->frame_last.value[channel]) / elapsed_s);
 		}
 		live->frame_last.value[channel] = value;
 		live->frame_last.known[channel] = true;
+		live->channel_ns[channel] = now_ns;
 	}
-	live->view->gpu_percent = frame->known[CHANNEL_GPU_UTIL] ? frame->value[CHANNEL_GPU_UTIL] : -1;
+	if (frame->known[CHANNEL_GPU_UTIL])
+		live->view->gpu_percent = frame->value[CHANNEL_GPU_UTIL];
 }
 
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame)
@@ -207,21 +213,24 @@ static void put_waited(struct live *live, const struct warden_message *message)
 	const struct rusage *usage = &message->usage;
 	uint64_t origin = live->shared->start_ns;
 	struct process_row row = {.stage_id = live->row.id,
-	                          .pid = message->pid,
-	                          .ppid = seen ? seen->parent : live->warden,
-	                          .start_ns = (seen ? seen->first_ns : live->start_ns) - origin,
-	                          .end_ns = message->at_ns - origin,
-	                          .command = seen ? seen->command : message->pid == live->pid ? live->row.command : "?",
-	                          .cpu_user_s = (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6,
-	                          .cpu_system_s = (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6,
-	                          .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024,
-	                          .io_device_read_bytes = (uint64_t)usage->ru_inblock * 512,
-	                          .io_device_write_bytes = (uint64_t)usage->ru_oublock * 512,
-	                          .page_faults_minor = (uint64_t)usage->ru_minflt,
-	                          .page_faults_major = (uint64_t)usage->ru_majflt,
-	                          .context_switches_voluntary = (uint64_t)usage->ru_nvcsw,
-	                          .context_switches_forced = (uint64_t)usage->ru_nivcsw,
-	                          .source = PROCESS_WAITED};
+				  .pid = message->pid,
+				  .ppid = seen ? seen->parent : live->warden,
+				  .start_ns = (seen ? seen->first_ns : live->start_ns) - origin,
+				  .end_ns = message->at_ns - origin,
+				  .command = seen                        ? seen->command
+					     : message->pid == live->pid ? live->row.command
+									 : "?",
+				  .cpu_user_s = (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6,
+				  .cpu_system_s =
+					  (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6,
+				  .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024,
+				  .io_device_read_bytes = (uint64_t)usage->ru_inblock * 512,
+				  .io_device_write_bytes = (uint64_t)usage->ru_oublock * 512,
+				  .page_faults_minor = (uint64_t)usage->ru_minflt,
+				  .page_faults_major = (uint64_t)usage->ru_majflt,
+				  .context_switches_voluntary = (uint64_t)usage->ru_nvcsw,
+				  .context_switches_forced = (uint64_t)usage->ru_nivcsw,
+				  .source = PROCESS_WAITED};
 	if (message->pid == live->pid)
 		row.start_ns = live->start_ns - origin;
 	set_status(&row, message->status);
@@ -256,24 +265,24 @@ void live_exit_record(struct live *live, const struct exit_record *record)
 	live->records_without_usage += !record->has_usage;
 	live->records_run_wait_s += record->run_wait_s;
 	struct process_row row = {.stage_id = live->row.id,
-	                          .pid = record->pid,
-	                          .ppid = record->parent ? record->parent : live->warden,
-	                          .start_ns = record->start_ns - origin,
-	                          .end_ns = record->ended ? record->end_ns - origin : 0,
-	                          .exit_code = -1,
-	                          .command = record->command ? record->command : "?",
-	                          .cpu_user_s = record->cpu_user_s,
-	                          .cpu_system_s = record->cpu_system_s,
-	                          .rss_peak_bytes = record->rss_peak_bytes,
-	                          .io_read_bytes = record->read_chars,
-	                          .io_write_bytes = record->write_chars,
-	                          .io_device_read_bytes = record->read_bytes,
-	                          .io_device_write_bytes = record->write_bytes,
-	                          .page_faults_minor = record->faults_minor,
-	                          .page_faults_major = record->faults_major,
-	                          .context_switches_voluntary = record->switches_voluntary,
-	                          .context_switches_forced = record->switches_forced,
-	                          .source = PROCESS_EXIT_RECORD};
+				  .pid = record->pid,
+				  .ppid = record->parent ? record->parent : live->warden,
+				  .start_ns = record->start_ns - origin,
+				  .end_ns = record->ended ? record->end_ns - origin : 0,
+				  .exit_code = -1,
+				  .command = record->command ? record->command : "?",
+				  .cpu_user_s = record->cpu_user_s,
+				  .cpu_system_s = record->cpu_system_s,
+				  .rss_peak_bytes = record->rss_peak_bytes,
+				  .io_read_bytes = record->read_chars,
+				  .io_write_bytes = record->write_chars,
+				  .io_device_read_bytes = record->read_bytes,
+				  .io_device_write_bytes = record->write_bytes,
+				  .page_faults_minor = record->faults_minor,
+				  .page_faults_major = record->faults_major,
+				  .context_switches_voluntary = record->switches_voluntary,
+				  .context_switches_forced = record->switches_forced,
+				  .source = PROCESS_EXIT_RECORD};
 	if (record->ended)
 		set_status(&row, record->status);
 	put_process(live, &row);
@@ -287,23 +296,23 @@ void live_process_gone(void *context, const struct tree_process *process)
 	if (live->shared->exits || process->reported)
 		return;
 	struct process_row row = {.stage_id = live->row.id,
-	                          .pid = process->pid,
-	                          .ppid = process->parent,
-	                          .start_ns = process->first_ns - origin,
-	                          .exit_code = -1,
-	                          .command = process->command ? process->command : "?",
-	                          .cpu_user_s = process->cpu_user_s,
-	                          .cpu_system_s = process->cpu_system_s,
-	                          .rss_peak_bytes = (uint64_t)process->rss_peak_bytes,
-	                          .io_read_bytes = (uint64_t)process->read_chars,
-	                          .io_write_bytes = (uint64_t)process->write_chars,
-	                          .io_device_read_bytes = (uint64_t)process->read_bytes,
-	                          .io_device_write_bytes = (uint64_t)process->write_bytes,
-	                          .page_faults_minor = (uint64_t)process->faults_minor,
-	                          .page_faults_major = (uint64_t)process->faults_major,
-	                          .context_switches_voluntary = (uint64_t)process->switches_voluntary,
-	                          .context_switches_forced = (uint64_t)process->switches_forced,
-	                          .source = PROCESS_SAMPLED};
+				  .pid = process->pid,
+				  .ppid = process->parent,
+				  .start_ns = process->first_ns - origin,
+				  .exit_code = -1,
+				  .command = process->command ? process->command : "?",
+				  .cpu_user_s = process->cpu_user_s,
+				  .cpu_system_s = process->cpu_system_s,
+				  .rss_peak_bytes = (uint64_t)process->rss_peak_bytes,
+				  .io_read_bytes = (uint64_t)process->read_chars,
+				  .io_write_bytes = (uint64_t)process->write_chars,
+				  .io_device_read_bytes = (uint64_t)process->read_bytes,
+				  .io_device_write_bytes = (uint64_t)process->write_bytes,
+				  .page_faults_minor = (uint64_t)process->faults_minor,
+				  .page_faults_major = (uint64_t)process->faults_major,
+				  .context_switches_voluntary = (uint64_t)process->switches_voluntary,
+				  .context_switches_forced = (uint64_t)process->switches_forced,
+				  .source = PROCESS_SAMPLED};
 	put_process(live, &row);
 }
 

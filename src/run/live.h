@@ -72,6 +72,7 @@ struct live {
 	struct tree *tree;
 	struct pmu *pmu;
 	struct probe_frame frame_start, frame_last;
+	uint64_t channel_ns[CHANNEL_COUNT]; /* when frame_last was read, per channel */
 	struct gauge gauges[CHANNEL_COUNT];
 	double throttled_start_s, throttled_end_s;
 	bool throttled_known;
@@ -95,7 +96,7 @@ struct live {
 	struct stage_view *view;
 };
 
-void live_begin(struct live *live);                     /* sources are open: take the starting points */
+void live_begin(struct live *live); /* sources are open: take the starting points */
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame);
 void live_reaped(struct live *live, const struct warden_message *message);
 void live_exit_record(struct live *live, const struct exit_record *record);
@@ -109,6 +110,6 @@ char *live_disagreement(const struct live *live);
 /* Keeps the first error of the store; returns whether all is well. */
 bool shared_stored(struct run_shared *shared, int code, const struct err *err);
 void shared_event(struct run_shared *shared, int64_t stage_id, const char *kind, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
+	__attribute__((format(printf, 4, 5)));
 
 #endif

@@ -39,7 +39,7 @@ struct loop {
 	uint64_t committed_ns;
 	uint64_t idle_since_ns, idle_ns; /* time in which no stage ran */
 	uint64_t wardens_cpu_ns;
-	int signal;    /* that asked the run to end, or 0 */
+	int signal; /* that asked the run to end, or 0 */
 	int signals_seen;
 	VEC(struct quality_line) quality;
 	size_t channel_damaged;

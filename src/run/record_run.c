@@ -23,7 +23,8 @@ static uint64_t own_start_ticks(void)
 		return 0;
 	const char *after = strrchr(text, ')');
 	if (after)
-		sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks);
+		sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		       &ticks);
 	return ticks;
 }
 
@@ -56,13 +57,15 @@ static void store_context(struct loop *loop, const struct host_facts *facts)
 		shared_stored(shared, store_param(shared->store, param->name, param->value, param->source, &err), &err);
 	}
 	for (size_t i = 0; i < facts->facts.len; i++)
-		shared_stored(shared,
-		              store_host_fact(shared->store, facts->facts.items[i].key, facts->facts.items[i].value, &err),
-		              &err);
+		shared_stored(
+			shared,
+			store_host_fact(shared->store, facts->facts.items[i].key, facts->facts.items[i].value, &err),
+			&err);
 	for (size_t i = 0; i < pipeline->gates.len; i++)
-		shared_stored(shared,
-		              store_gate(shared->store, pipeline->gates.items[i].name, pipeline->gates.items[i].limit, &err),
-		              &err);
+		shared_stored(
+			shared,
+			store_gate(shared->store, pipeline->gates.items[i].name, pipeline->gates.items[i].limit, &err),
+			&err);
 	shared_stored(shared, store_commit(shared->store, &err), &err);
 }
 
@@ -90,23 +93,23 @@ int record_open(struct loop *loop, struct err *err)
 	char *cwd = getcwd(NULL, 0), *uuid = new_uuid();
 	char *commit = git_commit_of(loop->pipeline->dir ? loop->pipeline->dir : cwd);
 	struct run_row row = {.name = loop->pipeline->name,
-	                      .uuid = uuid,
-	                      .started_utc_ns = clock_utc_ns(),
-	                      .status = STATUS_INTERRUPTED,
-	                      .argv_json = (char *)loop->options->argv_json,
-	                      .cwd = cwd ? cwd : "?",
-	                      .config_path = loop->pipeline->path,
-	                      .config_text = loop->pipeline->text,
-	                      .git_commit = commit,
-	                      .pitot_version = PITOT_VERSION,
-	                      .fingerprint = facts.fingerprint,
-	                      .interval_ns = loop->interval_ns,
-	                      .repeat = loop->options->repeat,
-	                      .warmup = loop->options->warmup,
-	                      .jobs = loop->jobs,
-	                      .owner_pid = getpid(),
-	                      .owner_start = own_start_ticks(),
-	                      .boot_id = (char *)fact(&facts, "boot_id")};
+			      .uuid = uuid,
+			      .started_utc_ns = clock_utc_ns(),
+			      .status = STATUS_INTERRUPTED,
+			      .argv_json = (char *)loop->options->argv_json,
+			      .cwd = cwd ? cwd : "?",
+			      .config_path = loop->pipeline->path,
+			      .config_text = loop->pipeline->text,
+			      .git_commit = commit,
+			      .pitot_version = PITOT_VERSION,
+			      .fingerprint = facts.fingerprint,
+			      .interval_ns = loop->interval_ns,
+			      .repeat = loop->options->repeat,
+			      .warmup = loop->options->warmup,
+			      .jobs = loop->jobs,
+			      .owner_pid = getpid(),
+			      .owner_start = own_start_ticks(),
+			      .boot_id = (char *)fact(&facts, "boot_id")};
 	code = store_create(loop->options->file, &row, &loop->shared.store, err);
 	if (!code)
 		store_context(loop, &facts);
@@ -139,10 +142,10 @@ static void store_quality_metrics(struct loop *loop)
 		struct quality_result result;
 		quality_extract(spec, began_utc, &result);
 		struct quality_row row = {.name = spec->name,
-		                          .known = result.known,
-		                          .value = result.value,
-		                          .source = result.file,
-		                          .reason = result.reason};
+					  .known = result.known,
+					  .value = result.value,
+					  .source = result.file,
+					  .reason = result.reason};
 		put_quality(loop, &row);
 		quality_result_fini(&result);
 	}
@@ -182,7 +185,8 @@ static void read_channel(struct loop *loop)
 	char *path = channel_path(loop), *text = NULL;
 	size_t size = 0;
 	if (file_read(path, CHANNEL_LIMIT, &text, &size, &err) != 0)
-		shared_event(&loop->shared, 0, "warning", "what programs reported through libpitot is lost: %s", err.text);
+		shared_event(&loop->shared, 0, "warning", "what programs reported through libpitot is lost: %s",
+			     err.text);
 	for (size_t at = 0; at < size;) {
 		const char *newline = memchr(text + at, '\n', size - at);
 		if (!newline)
@@ -191,8 +195,8 @@ static void read_channel(struct loop *loop)
 		at = (size_t)(newline - text) + 1;
 	}
 	if (loop->channel_damaged)
-		shared_event(&loop->shared, 0, "warning", "%zu damaged lines in what programs reported through libpitot",
-		             loop->channel_damaged);
+		shared_event(&loop->shared, 0, "warning",
+			     "%zu damaged lines in what programs reported through libpitot", loop->channel_damaged);
 	free(text);
 	free(path);
 }
@@ -204,20 +208,24 @@ static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 	struct err err;
 	getrusage(RUSAGE_SELF, &usage);
 	double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-	             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6 + (double)loop->wardens_cpu_ns / 1e9;
+		     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6 +
+		     (double)loop->wardens_cpu_ns / 1e9;
 	metric_set(&values[METRIC_WALL], (double)wall_ns / 1e9, METHOD_EXACT, "monotonic clock");
 	metric_set(&values[METRIC_SELF_CPU], cpu, METHOD_EXACT, "getrusage of pitot and its wardens");
 	metric_set(&values[METRIC_SELF_WALL], (double)loop->idle_ns / 1e9, METHOD_EXACT, "monotonic clock");
-	metric_set(&values[METRIC_SELF_MEMORY_PEAK], (double)usage.ru_maxrss * 1024, METHOD_EXACT, "getrusage ru_maxrss");
+	metric_set(&values[METRIC_SELF_MEMORY_PEAK], (double)usage.ru_maxrss * 1024, METHOD_EXACT,
+		   "getrusage ru_maxrss");
 	metric_set(&values[METRIC_SELF_INTERVAL], (double)loop->interval_ns / 1e9, METHOD_EXACT, "pitot");
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, 0, values, &err), &err);
 	if (!loop->shared.cgroups && loop->options->cgroup)
-		shared_event(&loop->shared, 0, "note", "measured without control groups: %s", loop->shared.cgroup_reason);
+		shared_event(&loop->shared, 0, "note", "measured without control groups: %s",
+			     loop->shared.cgroup_reason);
 	if (!loop->shared.exits && loop->options->exit_records)
 		shared_event(&loop->shared, 0, "note", "no exit records: %s", loop->shared.exits_reason);
 	if (loop->shared.exits && exits_losses(loop->shared.exits))
-		shared_event(&loop->shared, 0, "warning", "the kernel dropped exit records %llu times; process counts are lower bounds",
-		             (unsigned long long)exits_losses(loop->shared.exits));
+		shared_event(&loop->shared, 0, "warning",
+			     "the kernel dropped exit records %llu times; process counts are lower bounds",
+			     (unsigned long long)exits_losses(loop->shared.exits));
 }
 
 void record_close(struct loop *loop)

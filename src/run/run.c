@@ -27,8 +27,8 @@ enum {
 	DEFAULT_INTERVAL_NS = 100000000,
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
-	EXITS_REST_NS = 5000000,  /* exit records are looked at no more than 200 times a second */
-	SAMPLING_BUDGET = 50,     /* sampling may take one part in this many of a core: 2 % */
+	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
+	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
 
@@ -70,7 +70,7 @@ void loop_changed(struct loop *loop, size_t stage)
 static void set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
 {
 	struct itimerspec when = {.it_value = {(time_t)(first_ns / NS_PER_S), (long)(first_ns % NS_PER_S)},
-	                          .it_interval = {(time_t)(every_ns / NS_PER_S), (long)(every_ns % NS_PER_S)}};
+				  .it_interval = {(time_t)(every_ns / NS_PER_S), (long)(every_ns % NS_PER_S)}};
 	timerfd_settime(timer, 0, &when, NULL);
 }
 
@@ -234,7 +234,7 @@ static void attempt_ended(struct loop *loop, struct live *live)
 	live->control = -1;
 	if (wants_retry(loop, live)) {
 		loop_note(loop, "%s failed (attempt %d of %d), trying again", live->spec->name, live->row.attempts,
-		          live->spec->retries + 1);
+			  live->spec->retries + 1);
 		shared_event(&loop->shared, live->row.id, "note", "attempt %d failed", live->row.attempts);
 		if (launch_attempt(loop, live, &err) == 0)
 			return;
@@ -362,7 +362,8 @@ static void on_signal(struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		loop->signal = (int)info.ssi_signo;
 		loop->signals_seen++;
-		/* A key pressed in the terminal reaches a foreground command by itself, and it may want to handle it. */
+		/* A key pressed in the terminal reaches a foreground command by itself, and it may want to handle it.
+		 */
 		bool from_terminal = info.ssi_code > 0 && loop->options->foreground;
 		int patience = from_terminal ? 2 : 1;
 		for (size_t i = 0; i < loop->view.count; i++) {
@@ -401,7 +402,7 @@ static void keep_budget(struct loop *loop, uint64_t spent_ns)
 	loop->interval_ns *= 2;
 	set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
 	shared_event(&loop->shared, 0, "note", "a sample cost %.1f ms of CPU time; sampling slowed down to every %g s",
-	             (double)loop->sampling_cpu_ns / 1e6, (double)loop->interval_ns / 1e9);
+		     (double)loop->sampling_cpu_ns / 1e6, (double)loop->interval_ns / 1e9);
 }
 
 static void on_tick(struct loop *loop)
@@ -495,7 +496,7 @@ static void open_sources(struct loop *loop)
 	shared->pmu = wanted && pmu_check(&err) == 0;
 	if (!shared->pmu)
 		snprintf(shared->pmu_reason, sizeof(shared->pmu_reason), "%.190s",
-		         wanted ? err.text : "hardware counters are switched off");
+			 wanted ? err.text : "hardware counters are switched off");
 }
 
 /* Thousands of processes mean thousands of open files. The stages keep the limit that pitot was started with: they come
@@ -544,7 +545,7 @@ static void expect_durations(struct loop *loop)
 	for (size_t i = 0; i < loop->view.count; i++)
 		if (loop->options->history)
 			history_expected_ns(loop->options->history, loop->pipeline->name, loop->view.stages[i].name,
-			                    &loop->view.stages[i].expected_ns);
+					    &loop->view.stages[i].expected_ns);
 }
 
 static void close_loop(struct loop *loop)
@@ -573,9 +574,9 @@ static void prepare(struct loop *loop)
 	const struct run_options *options = loop->options;
 	loop->epoll = loop->signals = loop->ticks = loop->exits_rest = -1;
 	loop->view = (struct run_view){.name = loop->pipeline->name,
-	                               .stages = mem_alloc(count * sizeof(struct stage_view)),
-	                               .count = count,
-	                               .repetitions = options->warmup + options->repeat};
+				       .stages = mem_alloc(count * sizeof(struct stage_view)),
+				       .count = count,
+				       .repetitions = options->warmup + options->repeat};
 	loop->nodes = mem_alloc(count * sizeof(*loop->nodes));
 	loop->running = mem_alloc(count * sizeof(*loop->running));
 	for (size_t i = 0; i < count; i++)
@@ -594,8 +595,8 @@ static void prepare(struct loop *loop)
 /* The order of statuses by how bad they are for the run as a whole. */
 static int badness(enum stage_status status)
 {
-	static const int rank[STATUS_COUNT] = {[STATUS_OK] = 0,      [STATUS_MANUAL] = 0,  [STATUS_SKIPPED] = 0,
-	                                       [STATUS_TIMEOUT] = 1, [STATUS_ERROR] = 2, [STATUS_INTERRUPTED] = 3};
+	static const int rank[STATUS_COUNT] = {[STATUS_OK] = 0,      [STATUS_MANUAL] = 0, [STATUS_SKIPPED] = 0,
+					       [STATUS_TIMEOUT] = 1, [STATUS_ERROR] = 2,  [STATUS_INTERRUPTED] = 3};
 	return rank[status];
 }
 
@@ -613,10 +614,10 @@ static void judge_repetition(struct loop *loop)
 }
 
 int run_execute(const struct pipeline *pipeline, const struct run_options *options, struct nursery *nursery,
-                const struct run_observer *observer, struct run_outcome *outcome, struct err *err)
+		const struct run_observer *observer, struct run_outcome *outcome, struct err *err)
 {
 	struct loop loop = {
-	        .pipeline = pipeline, .options = options, .nursery = nursery, .observer = observer, .outcome = outcome};
+		.pipeline = pipeline, .options = options, .nursery = nursery, .observer = observer, .outcome = outcome};
 	*outcome = (struct run_outcome){.status = STATUS_OK, .exit_code = -1};
 	prepare(&loop);
 	int code = record_open(&loop, err);

@@ -19,12 +19,12 @@ struct run_options {
 	int jobs;             /* 0: the pipeline's, else 1 */
 	int repeat, warmup;
 	bool cgroup, exit_records, pmu, gpu; /* wanted, where available */
-	int pss;          /* -1: the pipeline's */
-	double watts;     /* < 0: the pipeline's, else 45 */
-	uint64_t timeout_ns; /* of every stage that has none of its own */
-	bool inherit;     /* leave the stage's descriptors alone */
-	bool pass_output; /* show what stages print */
-	bool foreground;  /* a single command: it stays in pitot's process group and keeps its stdin */
+	int pss;                             /* -1: the pipeline's */
+	double watts;                        /* < 0: the pipeline's, else 45 */
+	uint64_t timeout_ns;                 /* of every stage that has none of its own */
+	bool inherit;                        /* leave the stage's descriptors alone */
+	bool pass_output;                    /* show what stages print */
+	bool foreground;         /* a single command: it stays in pitot's process group and keeps its stdin */
 	const char *channel_dir; /* the run's own temporary folder */
 };
 
@@ -41,7 +41,7 @@ struct stage_view {
 	uint64_t start_ns, elapsed_ns;
 	uint64_t expected_ns; /* from the history; 0: unknown */
 	double cpu_percent, memory_bytes, io_bytes_s;
-	double gpu_percent; /* < 0: none */
+	double gpu_percent;       /* < 0: none */
 	double trail[VIEW_TRAIL]; /* CPU percent of the last ticks, newest last */
 	int trail_count;
 	int processes;
@@ -77,6 +77,6 @@ struct run_outcome {
 
 /* 0 also when stages fail: see the outcome. An error means that nothing could be run. */
 int run_execute(const struct pipeline *pipeline, const struct run_options *options, struct nursery *nursery,
-                const struct run_observer *observer, struct run_outcome *outcome, struct err *err);
+		const struct run_observer *observer, struct run_outcome *outcome, struct err *err);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-	SLOW_EVERY = 10,        /* ticks between the costly readings */
-	COMMAND_LIMIT = 1024,   /* bytes of a command line that are kept */
+	SLOW_EVERY = 10,                   /* ticks between the costly readings */
+	COMMAND_LIMIT = 1024,              /* bytes of a command line that are kept */
 	PSS_LIMIT_PAGES = 2 * 1024 * 1024, /* no PSS of processes over 8 GiB: it holds their memory map too long */
 };
 
@@ -132,12 +131,31 @@ static bool parse_stat(const char *text, struct stat_fields *out)
 	out->comm_hash = 14695981039346656037u;
 	for (const char *at = open + 1; at < close_at; at++)
 		out->comm_hash = (out->comm_hash ^ (unsigned char)*at) * 1099511628211u;
-	/* Fields 3 to 24 of proc(5). */
-	return sscanf(close_at + 1,
-	              " %*c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-	              " %" SCNu64 " %*d %*d %d %*d %" SCNu64 " %*u %" SCNu64,
-	              &out->parent, &out->minor, &out->major, &out->user, &out->system, &out->waited_user,
-	              &out->waited_system, &out->threads, &out->start, &out->rss) == 10;
+	/* Fields 3 (state) to 24 (rss) of proc(5), read by hand: scanf takes longer than the kernel takes to write
+	 * them. */
+	enum { FIRST = 3, LAST = 24 };
+	uint64_t field[LAST + 1] = {0};
+	const char *at = close_at + 1;
+	for (int i = FIRST; i <= LAST; i++) {
+		while (*at == ' ')
+			at++;
+		if (!*at)
+			return false;
+		for (; *at && *at != ' '; at++)
+			if (*at >= '0' && *at <= '9')
+				field[i] = field[i] * 10 + (uint64_t)(*at - '0');
+	}
+	out->parent = (int)field[4];
+	out->minor = field[10];
+	out->major = field[12];
+	out->user = field[14];
+	out->system = field[15];
+	out->waited_user = field[16];
+	out->waited_system = field[17];
+	out->threads = (int)field[20];
+	out->start = field[22];
+	out->rss = field[24];
+	return true;
 }
 
 static int open_proc(pid_t pid, const char *name)
@@ -160,19 +178,26 @@ static ssize_t read_proc(int *kept, pid_t pid, const char *name, char *text, siz
 	return got;
 }
 
+/* "name: number" lines in a fixed order: the kernel has never changed it. */
 static void read_io(struct entry *entry)
 {
+	enum { RCHAR, WCHAR, SYSCR, SYSCW, READ_BYTES, WRITE_BYTES, LINES };
 	char text[512];
-	unsigned long long read_chars, write_chars, read_bytes, write_bytes;
+	uint64_t value[LINES] = {0};
 	if (read_proc(&entry->io_fd, entry->process.pid, "io", text, sizeof(text)) <= 0)
 		return;
-	if (sscanf(text, "rchar: %llu wchar: %llu syscr: %*u syscw: %*u read_bytes: %llu write_bytes: %llu", &read_chars,
-	           &write_chars, &read_bytes, &write_bytes) != 4)
-		return;
-	entry->process.read_chars = (double)read_chars;
-	entry->process.write_chars = (double)write_chars;
-	entry->process.read_bytes = (double)read_bytes;
-	entry->process.write_bytes = (double)write_bytes;
+	const char *at = text;
+	for (int i = 0; i < LINES; i++) {
+		at = strchr(at, ':');
+		if (!at)
+			return;
+		value[i] = strtoull(at + 1, NULL, 10);
+		at++;
+	}
+	entry->process.read_chars = (double)value[RCHAR];
+	entry->process.write_chars = (double)value[WCHAR];
+	entry->process.read_bytes = (double)value[READ_BYTES];
+	entry->process.write_bytes = (double)value[WRITE_BYTES];
 }
 
 static double status_number(const char *text, const char *name)

@@ -19,10 +19,10 @@ struct tree;
 
 struct tree_process {
 	pid_t pid, parent;
-	uint64_t start_ticks;           /* since boot */
-	uint64_t first_ns, last_ns;     /* monotonic: first and last time seen */
+	uint64_t start_ticks;            /* since boot */
+	uint64_t first_ns, last_ns;      /* monotonic: first and last time seen */
 	double cpu_user_s, cpu_system_s; /* its own */
-	double waited_s;                /* CPU time of the children it has reaped */
+	double waited_s;                 /* CPU time of the children it has reaped */
 	double rss_bytes, rss_peak_bytes, pss_bytes;
 	double read_chars, write_chars, read_bytes, write_bytes;
 	double faults_minor, faults_major, switches_voluntary, switches_forced;
@@ -35,7 +35,8 @@ struct tree_process {
 struct tree_totals {
 	int processes, threads, open_files; /* open_files -1: not read in this tick */
 	double rss_bytes, pss_bytes;        /* pss -1: not read in this tick */
-	double cpu_s;  /* of the living and of the children that they have reaped: to it comes what the warden has reaped */
+	double cpu_s; /* of the living and of the children that they have reaped: to it comes what the warden has reaped
+		       */
 	double read_chars, write_chars; /* of the living */
 };
 
@@ -51,7 +52,7 @@ void tree_free(struct tree *tree);
 void tree_sample(struct tree *tree, const struct pid_list *pids, uint64_t now_ns, struct tree_totals *out);
 
 struct tree_process *tree_find(struct tree *tree, pid_t pid); /* borrowed; NULL where it is not alive */
-size_t tree_count(const struct tree *tree); /* ever seen */
+size_t tree_count(const struct tree *tree);                   /* ever seen */
 /* The largest single-process high-water mark that was read; 0 where none was. */
 double tree_rss_peak(const struct tree *tree);
 

@@ -51,7 +51,7 @@ static void cpu_values(struct live *live, struct metric_value *values)
 	double percent = wall_s(live) > 0 ? 100 * total / wall_s(live) : 0;
 	metric_set(&values[METRIC_CPU_PERCENT_AVG], percent, METHOD_EXACT, "%s over wall time", source);
 	metric_set(&values[METRIC_CPU_PERCENT_MAX], live->cpu_max > percent ? live->cpu_max : percent, METHOD_SAMPLED,
-	           "%zu samples of %s", live->samples, group_has_cpu(live) ? "cgroup cpu.stat" : "/proc/PID/stat");
+		   "%zu samples of %s", live->samples, group_has_cpu(live) ? "cgroup cpu.stat" : "/proc/PID/stat");
 }
 
 char *live_disagreement(const struct live *live)
@@ -60,9 +60,10 @@ char *live_disagreement(const struct live *live)
 	double apart = fabs(group - waited);
 	if (!group_has_cpu(live) || live->survivors_left || apart < 0.03 || apart < 0.02 * group)
 		return NULL;
-	return mem_printf("CPU time: the cgroup counted %.3f s, waited-for processes %.3f s; the difference is of processes "
-	                  "that nobody waited for (parents that ignore SIGCHLD) or of work outside the stage's processes",
-	                  group, waited);
+	return mem_printf(
+		"CPU time: the cgroup counted %.3f s, waited-for processes %.3f s; the difference is of processes "
+		"that nobody waited for (parents that ignore SIGCHLD) or of work outside the stage's processes",
+		group, waited);
 }
 
 static void memory_values(struct live *live, struct metric_value *values)
@@ -72,36 +73,39 @@ static void memory_values(struct live *live, struct metric_value *values)
 	if (live->waited)
 		metric_set(&values[METRIC_RSS_PROCESS_PEAK], largest, METHOD_EXACT, "wait4 ru_maxrss");
 	else
-		metric_set(&values[METRIC_RSS_PROCESS_PEAK], tree_rss_peak(live->tree), METHOD_SAMPLED, "/proc/PID/status VmHWM");
+		metric_set(&values[METRIC_RSS_PROCESS_PEAK], tree_rss_peak(live->tree), METHOD_SAMPLED,
+			   "/proc/PID/status VmHWM");
 	largest = fmax(values[METRIC_RSS_PROCESS_PEAK].value, tree_rss_peak(live->tree));
 	if (live->group_end.has_peak) {
 		metric_set(peak, live->group_end.peak_bytes, METHOD_EXACT, "cgroup %s, page cache included",
-		           cgroup_peak_source(live->cgroup));
+			   cgroup_peak_source(live->cgroup));
 	} else if (live->group_end.has_memory) {
 		metric_set(peak, fmax(live->memory_max, largest), METHOD_SAMPLED, "cgroup memory.current, %zu samples",
-		           live->samples);
+			   live->samples);
 		peak->lower_bound = true;
 	} else {
 		bool from_samples = live->rss_sum_max > largest;
 		metric_set(peak, fmax(live->rss_sum_max, largest), METHOD_SAMPLED, "%s",
-		           from_samples ? "sum of RSS at a sample; shared pages count more than once"
-		                        : "largest single process (wait4 ru_maxrss)");
+			   from_samples ? "sum of RSS at a sample; shared pages count more than once"
+					: "largest single process (wait4 ru_maxrss)");
 		peak->lower_bound = !from_samples;
 	}
 	if (live->anon_max > 0 && live->samples > 0)
 		metric_set(&values[METRIC_MEMORY_ANON_PEAK], live->anon_max, METHOD_SAMPLED,
-		           "cgroup memory.stat anonymous + shared, %zu samples", live->samples);
+			   "cgroup memory.stat anonymous + shared, %zu samples", live->samples);
 	else
 		metric_set_absent(&values[METRIC_MEMORY_ANON_PEAK], "%s",
-		                  live->cgroup ? "the stage ended before the first sample" : live->shared->cgroup_reason);
+				  live->cgroup ? "the stage ended before the first sample"
+					       : live->shared->cgroup_reason);
 	values[METRIC_MEMORY_ANON_PEAK].lower_bound = values[METRIC_MEMORY_ANON_PEAK].state == METRIC_KNOWN;
 	if (live->samples > 0)
-		metric_set(&values[METRIC_RSS_SUM_PEAK], live->rss_sum_max, METHOD_SAMPLED, "/proc/PID/stat, %zu samples",
-		           live->samples);
+		metric_set(&values[METRIC_RSS_SUM_PEAK], live->rss_sum_max, METHOD_SAMPLED,
+			   "/proc/PID/stat, %zu samples", live->samples);
 	else
 		metric_set_absent(&values[METRIC_RSS_SUM_PEAK], "the stage ended before the first sample");
 	if (live->pss_max > 0)
-		metric_set(&values[METRIC_PSS_PEAK], live->pss_max, METHOD_SAMPLED, "/proc/PID/smaps_rollup, every 10th sample");
+		metric_set(&values[METRIC_PSS_PEAK], live->pss_max, METHOD_SAMPLED,
+			   "/proc/PID/smaps_rollup, every 10th sample");
 	else
 		metric_set_absent(&values[METRIC_PSS_PEAK], "not asked for (--pss), or the stage ended too soon");
 }
@@ -111,7 +115,8 @@ static void process_values(struct live *live, struct metric_value *values)
 	struct metric_value *count = &values[METRIC_PROCESSES];
 	if (live->shared->exits) {
 		bool lost = exits_losses(live->shared->exits) != live->losses_start;
-		metric_set(count, (double)live->records, METHOD_EXACT, "exit records%s", lost ? ", some lost by the kernel" : "");
+		metric_set(count, (double)live->records, METHOD_EXACT, "exit records%s",
+			   lost ? ", some lost by the kernel" : "");
 		count->lower_bound = lost;
 	} else {
 		double seen = fmax((double)tree_count(live->tree), (double)live->waited);
@@ -121,15 +126,16 @@ static void process_values(struct live *live, struct metric_value *values)
 	const struct {
 		int metric, value;
 	} peaks[] = {{METRIC_PROCESSES_PEAK, live->processes_max},
-	             {METRIC_THREADS_PEAK, live->threads_max},
-	             {METRIC_OPEN_FILES_PEAK, live->files_max}};
+		     {METRIC_THREADS_PEAK, live->threads_max},
+		     {METRIC_OPEN_FILES_PEAK, live->files_max}};
 	for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++) {
 		if (peaks[i].value > 0)
-			metric_set(&values[peaks[i].metric], peaks[i].value, METHOD_SAMPLED, "/proc, %zu samples", live->samples);
+			metric_set(&values[peaks[i].metric], peaks[i].value, METHOD_SAMPLED, "/proc, %zu samples",
+				   live->samples);
 		else
 			metric_set_absent(&values[peaks[i].metric], "%s",
-			                  live->samples ? "the kernel does not say (descriptor counts need Linux 6.2)"
-			                                : "the stage ended before the first sample");
+					  live->samples ? "the kernel does not say (descriptor counts need Linux 6.2)"
+							: "the stage ended before the first sample");
 	}
 }
 
@@ -139,13 +145,14 @@ static void io_values(struct live *live, struct metric_value *values)
 	const struct {
 		int metric;
 		uint64_t value;
-	} rows[] = {{METRIC_IO_READ, io->read_chars},           {METRIC_IO_WRITE, io->write_chars},
-	            {METRIC_IO_READ_CALLS, io->read_calls},     {METRIC_IO_WRITE_CALLS, io->write_calls},
-	            {METRIC_IO_DEVICE_READ, io->read_bytes},    {METRIC_IO_DEVICE_WRITE, io->write_bytes}};
+	} rows[] = {{METRIC_IO_READ, io->read_chars},        {METRIC_IO_WRITE, io->write_chars},
+		    {METRIC_IO_READ_CALLS, io->read_calls},  {METRIC_IO_WRITE_CALLS, io->write_calls},
+		    {METRIC_IO_DEVICE_READ, io->read_bytes}, {METRIC_IO_DEVICE_WRITE, io->write_bytes}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct metric_value *value = &values[rows[i].metric];
 		if (io->known)
-			metric_set(value, (double)rows[i].value, METHOD_EXACT, "/proc/PID/io of all waited-for processes");
+			metric_set(value, (double)rows[i].value, METHOD_EXACT,
+				   "/proc/PID/io of all waited-for processes");
 		else
 			metric_set_absent(value, "/proc/self/io cannot be read (kernel without task I/O accounting)");
 		value->lower_bound = live->survivors_left;
@@ -159,27 +166,28 @@ static void usage_values(struct live *live, struct metric_value *values)
 		int metric;
 		long value;
 	} rows[] = {{METRIC_CONTEXT_SWITCHES, usage->ru_nvcsw + usage->ru_nivcsw},
-	            {METRIC_CONTEXT_SWITCHES_VOLUNTARY, usage->ru_nvcsw},
-	            {METRIC_CONTEXT_SWITCHES_FORCED, usage->ru_nivcsw},
-	            {METRIC_PAGE_FAULTS_MINOR, usage->ru_minflt},
-	            {METRIC_PAGE_FAULTS_MAJOR, usage->ru_majflt}};
+		    {METRIC_CONTEXT_SWITCHES_VOLUNTARY, usage->ru_nvcsw},
+		    {METRIC_CONTEXT_SWITCHES_FORCED, usage->ru_nivcsw},
+		    {METRIC_PAGE_FAULTS_MINOR, usage->ru_minflt},
+		    {METRIC_PAGE_FAULTS_MAJOR, usage->ru_majflt}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		metric_set(&values[rows[i].metric], (double)rows[i].value, METHOD_EXACT, "wait4 rusage");
 		values[rows[i].metric].lower_bound = live->survivors_left;
 	}
 	if (live->shared->exits) {
-		metric_set(&values[METRIC_RUN_QUEUE_WAIT], live->records_run_wait_s, METHOD_EXACT, "exit records, CPU delay");
+		metric_set(&values[METRIC_RUN_QUEUE_WAIT], live->records_run_wait_s, METHOD_EXACT,
+			   "exit records, CPU delay");
 		values[METRIC_RUN_QUEUE_WAIT].lower_bound = live->records_without_usage > 0;
 	} else if (live->samples > 0) {
 		metric_set(&values[METRIC_RUN_QUEUE_WAIT], live->sampled_run_wait_s, METHOD_SAMPLED,
-		           "/proc/PID/schedstat of main threads");
+			   "/proc/PID/schedstat of main threads");
 		values[METRIC_RUN_QUEUE_WAIT].lower_bound = true;
 	} else {
 		metric_set_absent(&values[METRIC_RUN_QUEUE_WAIT], "the stage ended before the first sample");
 	}
 	if (live->throttled_known)
 		metric_set(&values[METRIC_THROTTLED], live->throttled_end_s - live->throttled_start_s, METHOD_EXACT,
-		           "cpu.stat of the group with the quota");
+			   "cpu.stat of the group with the quota");
 	else
 		metric_set(&values[METRIC_THROTTLED], 0, METHOD_EXACT, "no CPU quota is set");
 }
@@ -192,7 +200,8 @@ static void set_gauge(struct live *live, int channel, struct metric_value *value
 		metric_set(&values[about->metric], gauge->sum / (double)gauge->count, METHOD_SAMPLED, "%s", source);
 	if (about->extreme != METRIC_COUNT)
 		metric_set(&values[about->extreme],
-		           metrics[about->extreme].total == TOTAL_MIN ? gauge->min : gauge->max, METHOD_SAMPLED, "%s", source);
+			   metrics[about->extreme].total == TOTAL_MIN ? gauge->min : gauge->max, METHOD_SAMPLED, "%s",
+			   source);
 }
 
 static void channel_values(struct live *live, struct metric_value *values)
@@ -209,7 +218,7 @@ static void channel_values(struct live *live, struct metric_value *values)
 			set_gauge(live, channel, values, source);
 		} else {
 			const char *reason = source ? "the stage ended before the first reading"
-			                            : probe_set_reason(probes, (enum probe_channel)channel);
+						    : probe_set_reason(probes, (enum probe_channel)channel);
 			if (about->metric != METRIC_COUNT)
 				metric_set_absent(&values[about->metric], "%s", reason);
 			if (about->extreme != METRIC_COUNT)
@@ -227,13 +236,15 @@ static void pressure_values(struct live *live, struct metric_value *values)
 	const struct cgroup_reading *start = &live->group_start, *end = &live->group_end;
 	if (!start->has_pressure || !end->has_pressure)
 		return;
-	metric_set(&values[METRIC_PRESSURE_CPU], end->cpu_some_s - start->cpu_some_s, METHOD_EXACT, "cgroup cpu.pressure");
+	metric_set(&values[METRIC_PRESSURE_CPU], end->cpu_some_s - start->cpu_some_s, METHOD_EXACT,
+		   "cgroup cpu.pressure");
 	metric_set(&values[METRIC_PRESSURE_IO], end->io_some_s - start->io_some_s, METHOD_EXACT, "cgroup io.pressure");
-	metric_set(&values[METRIC_PRESSURE_IO_FULL], end->io_full_s - start->io_full_s, METHOD_EXACT, "cgroup io.pressure");
+	metric_set(&values[METRIC_PRESSURE_IO_FULL], end->io_full_s - start->io_full_s, METHOD_EXACT,
+		   "cgroup io.pressure");
 	metric_set(&values[METRIC_PRESSURE_MEMORY], end->memory_some_s - start->memory_some_s, METHOD_EXACT,
-	           "cgroup memory.pressure");
+		   "cgroup memory.pressure");
 	metric_set(&values[METRIC_PRESSURE_MEMORY_FULL], end->memory_full_s - start->memory_full_s, METHOD_EXACT,
-	           "cgroup memory.pressure");
+		   "cgroup memory.pressure");
 }
 
 static void energy_values(struct live *live, struct metric_value *values)
@@ -243,7 +254,8 @@ static void energy_values(struct live *live, struct metric_value *values)
 	if (energy->state == METRIC_KNOWN) {
 		if (live->shared->overlapped) {
 			energy->method = METHOD_ESTIMATED;
-			snprintf(energy->source + 0, sizeof(energy->source), "whole machine while the stage ran; stages overlap");
+			snprintf(energy->source + 0, sizeof(energy->source),
+				 "whole machine while the stage ran; stages overlap");
 		}
 	} else if (watts > 0) {
 		metric_set(energy, watts * wall_s(live), METHOD_ESTIMATED, "%g W fallback", watts);
@@ -253,7 +265,7 @@ static void energy_values(struct live *live, struct metric_value *values)
 static void pmu_values(struct live *live, struct metric_value *values)
 {
 	static const int counted[] = {METRIC_INSTRUCTIONS, METRIC_CYCLES, METRIC_CACHE_REFERENCES, METRIC_CACHE_MISSES,
-	                              METRIC_BRANCH_MISSES};
+				      METRIC_BRANCH_MISSES};
 	if (live->pmu) {
 		pmu_read(live->pmu, values);
 		return;
@@ -277,6 +289,7 @@ void live_values(struct live *live, struct metric_value *values)
 	if (live->shared->options->inherit)
 		metric_set_absent(&values[METRIC_OUTPUT], "the output was not captured (--inherit)");
 	else
-		metric_set(&values[METRIC_OUTPUT], (double)live->log.bytes, METHOD_EXACT, "bytes read from the stage's pipes");
+		metric_set(&values[METRIC_OUTPUT], (double)live->log.bytes, METHOD_EXACT,
+			   "bytes read from the stage's pipes");
 	metric_set(&values[METRIC_SAMPLES], (double)live->samples, METHOD_EXACT, "pitot");
 }

@@ -54,9 +54,9 @@ static int send_with_fds(int socket, const int *fds, int count)
 		char bytes[CMSG_SPACE(sizeof(int) * FD_MAX)];
 	} control = {0};
 	struct msghdr message = {.msg_iov = &part,
-	                         .msg_iovlen = 1,
-	                         .msg_control = control.bytes,
-	                         .msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count)};
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count)};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
@@ -87,7 +87,7 @@ static int request_memfd(const struct spawn_request *request)
 	int fd = memfd_create("pitot-request", MFD_CLOEXEC);
 	if (fd >= 0) {
 		bool ok = pwrite(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-		          pwrite(fd, body.text, body.len, sizeof(head)) == (ssize_t)body.len;
+			  pwrite(fd, body.text, body.len, sizeof(head)) == (ssize_t)body.len;
 		if (!ok) {
 			close(fd);
 			fd = -1;
@@ -231,9 +231,8 @@ static pid_t fork_into(const struct job *job)
 {
 	if (!job->head.has_cgroup)
 		return fork();
-	struct clone_args args = {.flags = CLONE_INTO_CGROUP,
-	                          .exit_signal = SIGCHLD,
-	                          .cgroup = (uint64_t)job->fds[FD_CGROUP]};
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)job->fds[FD_CGROUP]};
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
@@ -249,8 +248,8 @@ static struct warden_io read_own_io(void)
 		return io;
 	text[got] = '\0';
 	unsigned long long v[6];
-	io.known = sscanf(text, "rchar: %llu wchar: %llu syscr: %llu syscw: %llu read_bytes: %llu write_bytes: %llu", &v[0],
-	                  &v[1], &v[2], &v[3], &v[4], &v[5]) == 6;
+	io.known = sscanf(text, "rchar: %llu wchar: %llu syscr: %llu syscw: %llu read_bytes: %llu write_bytes: %llu",
+			  &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]) == 6;
 	if (io.known)
 		io = (struct warden_io){true, v[0], v[1], v[2], v[3], v[4], v[5]};
 	/* This read itself is counted after the text was made: the next reading would contain it. */
@@ -266,12 +265,12 @@ static struct warden_io io_since(const struct warden_io *start)
 		return (struct warden_io){0};
 	/* What read_own_io adds for the reading to come is in `start`, but `now` must not count its own. */
 	struct warden_io delta = {.known = true,
-	                          .read_chars = now.read_chars - start->read_chars,
-	                          .write_chars = now.write_chars - start->write_chars,
-	                          .read_calls = now.read_calls - start->read_calls - 1,
-	                          .write_calls = now.write_calls - start->write_calls,
-	                          .read_bytes = now.read_bytes - start->read_bytes,
-	                          .write_bytes = now.write_bytes - start->write_bytes};
+				  .read_chars = now.read_chars - start->read_chars,
+				  .write_chars = now.write_chars - start->write_chars,
+				  .read_calls = now.read_calls - start->read_calls - 1,
+				  .write_calls = now.write_calls - start->write_calls,
+				  .read_bytes = now.read_bytes - start->read_bytes,
+				  .write_bytes = now.write_bytes - start->write_bytes};
 	return delta;
 }
 
@@ -369,7 +368,7 @@ static void supervise(struct job *job)
 	sigemptyset(&during_poll);
 	while (reap(job)) {
 		struct pollfd fds[2] = {{.fd = job->fds[FD_CONTROL], .events = POLLIN},
-		                        {.fd = job->gate[0], .events = POLLIN}};
+					{.fd = job->gate[0], .events = POLLIN}};
 		ppoll(fds, 2, NULL, &during_poll);
 		if (job->gate[0] >= 0)
 			watch_gate(job);
@@ -428,8 +427,10 @@ static int receive_job(int socket, struct job *job)
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int) * FD_MAX)];
 	} control;
-	struct msghdr message = {
-	        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
 	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
 	if (got < 0 && errno == EINTR)
 		return 0;

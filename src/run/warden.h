@@ -9,8 +9,8 @@
  * Why the detour:
  * - A child's ru_maxrss starts at the size of the process that exec'ed it. The nursery is about 1 MiB, so a small stage
  *   is reported as small, whatever pitot itself has grown to.
- * - Rusage and I/O totals travel through each parent's wait. The warden reaps everything, so what it adds up is the whole
- *   stage, and one stage only, also when stages run side by side and there is no cgroup.
+ * - Rusage and I/O totals travel through each parent's wait. The warden reaps everything, so what it adds up is the
+ *whole stage, and one stage only, also when stages run side by side and there is no cgroup.
  * - When pitot dies, even by SIGKILL, the warden sees its control socket close and ends the stage's whole tree.
  *
  * The control socket carries struct warden_message one way and struct warden_command the other (SOCK_SEQPACKET: whole
@@ -29,8 +29,8 @@
 
 struct nursery;
 
-/* Call before anything large is loaded or allocated, and before any thread exists. `scratch` (or NULL) is a folder of the
- * run's that the nursery removes when the run is over, also when pitot was killed. */
+/* Call before anything large is loaded or allocated, and before any thread exists. `scratch` (or NULL) is a folder of
+ * the run's that the nursery removes when the run is over, also when pitot was killed. */
 int nursery_start(const char *scratch, struct nursery **out, struct err *err);
 /* Ends the nursery once its wardens are gone. */
 void nursery_stop(struct nursery *nursery);

@@ -40,7 +40,8 @@ void history_fini(struct history *history);
  * beginning of a run's file name. NULL means "last". Owned by the caller. */
 int history_resolve(const char *dir, const char *word, char **out, struct err *err);
 
-/* Median wall time that stage `stage` took in the last ten successful runs of pipeline `run_name`; false where there is none. */
+/* Median wall time that stage `stage` took in the last ten successful runs of pipeline `run_name`; false where there is
+ * none. */
 bool history_expected_ns(const char *dir, const char *run_name, const char *stage, uint64_t *out);
 
 #endif

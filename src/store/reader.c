@@ -239,8 +239,8 @@ static int not_a_run_file(struct reader *reader, struct err *err)
 	return reader_damaged(reader, err);
 }
 
-/* SQLite notices missing pages only when it needs them. With a log beside it the file may rightly be shorter. The sizes are
- * asked for now: a live run may just have ended. */
+/* SQLite notices missing pages only when it needs them. With a log beside it the file may rightly be shorter. The sizes
+ * are asked for now: a live run may just have ended. */
 static int check_length(struct reader *reader, struct err *err)
 {
 	uint64_t pages = (uint64_t)sql_int(reader->db, "PRAGMA page_count", 0);

@@ -26,7 +26,7 @@ enum stage_status {
 #define STATUS_ID(id, name) STATUS_##id,
 	STATUS_LIST(STATUS_ID)
 #undef STATUS_ID
-	        STATUS_COUNT
+		STATUS_COUNT
 };
 
 const char *status_name(enum stage_status status);
@@ -40,21 +40,21 @@ struct name_value {
 
 struct run_row {
 	char *name;
-	char *uuid;          /* 32 hex digits */
+	char *uuid; /* 32 hex digits */
 	uint64_t started_utc_ns;
-	uint64_t wall_ns;    /* 0 while open */
+	uint64_t wall_ns; /* 0 while open */
 	enum stage_status status;
-	char *argv_json;     /* the command line as a JSON array */
+	char *argv_json; /* the command line as a JSON array */
 	char *cwd;
-	char *config_path;   /* NULL for a single command */
+	char *config_path; /* NULL for a single command */
 	char *config_text;
-	char *git_commit;    /* of the pipeline's folder; NULL outside git */
+	char *git_commit; /* of the pipeline's folder; NULL outside git */
 	char *pitot_version;
-	char *fingerprint;   /* of the host */
+	char *fingerprint; /* of the host */
 	uint64_t interval_ns;
 	int repeat, warmup, jobs;
-	int64_t owner_pid;        /* pitot's own, to tell a live run from a dead one */
-	uint64_t owner_start;     /* its start time in clock ticks, from /proc/PID/stat */
+	int64_t owner_pid;    /* pitot's own, to tell a live run from a dead one */
+	uint64_t owner_start; /* its start time in clock ticks, from /proc/PID/stat */
 	char *boot_id;
 };
 
@@ -66,20 +66,20 @@ struct artifact {
 };
 
 struct stage_row {
-	int64_t id;      /* set by store_stage_begin */
-	int repetition;  /* 0-based; warm-ups come first */
+	int64_t id;     /* set by store_stage_begin */
+	int repetition; /* 0-based; warm-ups come first */
 	bool warmup;
-	int position;    /* in the pipeline */
+	int position; /* in the pipeline */
 	char *name;
-	char *command;   /* as a person would type it */
+	char *command; /* as a person would type it */
 	enum stage_status status;
-	char *reason;    /* why it is not ok, or why it did not run; NULL */
+	char *reason; /* why it is not ok, or why it did not run; NULL */
 	int attempts;
-	int exit_code;   /* -1: none */
-	int term_signal; /* 0: none */
+	int exit_code;             /* -1: none */
+	int term_signal;           /* 0: none */
 	uint64_t start_ns, end_ns; /* 0, 0 where it never ran; end 0 while open */
-	char *tier;      /* "cgroup v2", "cgroup v1", "processes" */
-	char *needs;     /* names, comma-separated */
+	char *tier;                /* "cgroup v2", "cgroup v1", "processes" */
+	char *needs;               /* names, comma-separated */
 };
 
 /* Where a process record comes from. */
@@ -94,7 +94,8 @@ struct process_row {
 	bool ended;
 	int exit_code;   /* -1 unknown */
 	int term_signal; /* 0 none */
-	double cpu_user_s, cpu_system_s; /* its own, children not included, except PROCESS_WAITED: reaped ones included */
+	double cpu_user_s,
+		cpu_system_s; /* its own, children not included, except PROCESS_WAITED: reaped ones included */
 	uint64_t rss_peak_bytes;
 	uint64_t io_read_bytes, io_write_bytes, io_device_read_bytes, io_device_write_bytes;
 	uint64_t page_faults_minor, page_faults_major;

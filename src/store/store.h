@@ -4,8 +4,8 @@
  * Writing: store_create, then rows as they happen, store_commit every second or so, store_finish. A stage is inserted
  * with status `interrupted` when it starts and gets its real status when it ends, and everything is in a write-ahead
  * log until store_finish folds it into the one file; so a kill at any moment leaves a file that opens and tells the
- * truth. A failed write (disk full) is returned once and makes every later call a no-op that returns the same error: the
- * pipeline goes on, the caller says at the end what is missing.
+ * truth. A failed write (disk full) is returned once and makes every later call a no-op that returns the same error:
+ * the pipeline goes on, the caller says at the end what is missing.
  *
  * Reading: store_load gives everything but the series; store_series gives one series, reduced to a number of buckets.
  * A file that is damaged, of another version or not a run at all is an error with words, never a crash.
@@ -34,9 +34,9 @@ int store_metrics(struct store *store, int64_t stage_id, const struct metric_val
 int store_process(struct store *store, const struct process_row *process, struct err *err);
 /* `series` is a short static name such as "cpu_percent"; `unit` as in the registry. */
 int store_sample(struct store *store, int64_t stage_id, const char *series, enum metric_unit unit, uint64_t at_ns,
-                 double value, struct err *err);
+		 double value, struct err *err);
 int store_log(struct store *store, int64_t stage_id, const char *text, size_t size, uint64_t dropped_lines,
-              struct err *err);
+	      struct err *err);
 int store_artifact(struct store *store, int64_t stage_id, const struct artifact *artifact, struct err *err);
 int store_quality(struct store *store, const struct quality_row *quality, struct err *err);
 int store_event(struct store *store, const struct event_row *event, struct err *err);
