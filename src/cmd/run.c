@@ -9,11 +9,14 @@
 #include "store/history.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { UNSAID = -1000 }; /* of a number that was not given, so that a 0 can be refused */
 
 struct run_args {
 	const char *output, *history, *report_dir, *name, *format;
@@ -100,13 +103,15 @@ static int take_overrides(struct run_args *args)
 
 static int check_numbers(const struct run_args *args)
 {
-	if (args->jobs < 0 || args->jobs > 1000)
+	if (args->jobs != UNSAID && (args->jobs < 1 || args->jobs > 1000))
 		return cmd_usage_error(&cmd_run, "--jobs: expected 1 to 1000");
 	if (args->repeat < 1 || args->repeat > 100000)
 		return cmd_usage_error(&cmd_run, "--repeat: expected 1 to 100000");
 	if (args->warmup < 0 || args->warmup > 100000)
 		return cmd_usage_error(&cmd_run, "--warmup: expected 0 to 100000");
-	if (args->interval_ns && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
+	if (!isnan(args->watts) && args->watts < 0)
+		return cmd_usage_error(&cmd_run, "--watts: expected 0 or more");
+	if (args->interval_ns != UINT64_MAX && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
 		return cmd_usage_error(&cmd_run, "--interval: expected 1ms to 1h");
 	return 0;
 }
@@ -127,9 +132,13 @@ static int load_command(struct run_args *args, const struct opt_texts *rest, str
 	struct err err;
 	if (rest->len == 0)
 		return cmd_usage_error(&cmd_run, "nothing after '--': expected a command");
-	if (args->overrides.values.len)
-		return cmd_usage_error(&cmd_run, "unknown option %s (parameters belong to pipeline files)",
-				       args->overrides.values.items[0].source);
+	for (size_t i = 0; i < args->overrides.values.len; i++)
+		if (!str_starts(args->overrides.values.items[i].source, "--set")) {
+			opt_unknown_error(run_options, args->overrides.values.items[i].name, &err);
+			return cmd_fail(&cmd_run, &err);
+		}
+	if (args->overrides.values.len || args->overrides.param_files.len)
+		return cmd_usage_error(&cmd_run, "parameters belong to pipeline files, not to commands");
 	return pipeline_for_command(rest->items, rest->len, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
 }
 
@@ -147,7 +156,27 @@ static int load_file(struct run_args *args, const struct opt_texts *rest, const 
 	if (access(path, F_OK) != 0 && !strchr(path, '.') && !strchr(path, '/'))
 		return cmd_usage_error(&cmd_run, "no pipeline file '%s'; to profile a command: pitot run -- %s", path,
 				       path);
-	return pipeline_load(path, &args->overrides, scratch, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
+	if (pipeline_load(path, &args->overrides, scratch, out, &err) == 0)
+		return 0;
+	/* A flag that is no parameter of the pipeline's may have been meant as one of ours. */
+	for (size_t i = 0; err.code == ERR_USAGE && i < args->overrides.values.len; i++) {
+		const struct param_override *flag = &args->overrides.values.items[i];
+		if (str_starts(err.text, flag->source) && opt_suggest(run_options, flag->name))
+			opt_unknown_error(run_options, flag->name, &err);
+	}
+	return cmd_fail(&cmd_run, &err);
+}
+
+static int unknown_stage(const struct pipeline *pipeline, const char *name)
+{
+	VEC(const char *) names = {0};
+	for (size_t i = 0; i < pipeline->stages.len; i++)
+		vec_push(&names, pipeline->stages.items[i].name);
+	const char *meant = str_suggest(name, names.items, names.len);
+	vec_fini(&names);
+	if (meant)
+		return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'; did you mean '%s'?", name, meant);
+	return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'", name);
 }
 
 static int keep_only(const struct run_args *args, struct pipeline *pipeline)
@@ -159,7 +188,7 @@ static int keep_only(const struct run_args *args, struct pipeline *pipeline)
 		for (size_t k = 0; k < pipeline->stages.len; k++)
 			found |= strcmp(pipeline->stages.items[k].name, args->only.items[i]) == 0;
 		if (!found)
-			return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'", args->only.items[i]);
+			return unknown_stage(pipeline, args->only.items[i]);
 	}
 	for (size_t k = 0; k < pipeline->stages.len; k++) {
 		struct stage_spec *stage = &pipeline->stages.items[k];
@@ -327,8 +356,8 @@ static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, 
 	struct run_options options = {.file = file,
 				      .history = history,
 				      .argv_json = argv,
-				      .interval_ns = args->interval_ns,
-				      .jobs = (int)args->jobs,
+				      .interval_ns = args->interval_ns == UINT64_MAX ? 0 : args->interval_ns,
+				      .jobs = args->jobs == UNSAID ? 0 : (int)args->jobs,
 				      .repeat = (int)args->repeat,
 				      .warmup = (int)args->warmup,
 				      .cgroup = args->cgroup,
@@ -336,7 +365,7 @@ static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, 
 				      .pmu = args->pmu,
 				      .gpu = args->gpu,
 				      .pss = args->pss ? 1 : -1,
-				      .watts = args->watts,
+				      .watts = isnan(args->watts) ? -1 : args->watts,
 				      .timeout_ns = args->timeout_ns,
 				      .inherit = args->inherit,
 				      .pass_output = args->show_output,
@@ -414,7 +443,9 @@ static int with_pipeline(struct run_args *args, const struct opt_texts *rest, si
 static int run_run(int argc, char **argv)
 {
 	struct run_args args = {.repeat = 1,
-				.watts = -1,
+				.jobs = UNSAID,
+				.interval_ns = UINT64_MAX,
+				.watts = NAN,
 				.gpu = true,
 				.pmu = true,
 				.cgroup = true,

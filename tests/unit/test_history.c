@@ -464,12 +464,12 @@ static void assert_dir(const char *chosen, const char *wanted)
 static void the_folder_is_chosen_by_option_then_environment_then_xdg(void **state)
 {
 	(void)state;
-	setenv("HOME", "/home/x", 1);
+	setenv("HOME", "/nowhere/x", 1);
 	unsetenv("PITOT_HISTORY");
 	unsetenv("XDG_DATA_HOME");
-	assert_dir(NULL, "/home/x/.local/share/pitot");
+	assert_dir(NULL, "/nowhere/x/.local/share/pitot");
 	setenv("XDG_DATA_HOME", "relative", 1);
-	assert_dir(NULL, "/home/x/.local/share/pitot");
+	assert_dir(NULL, "/nowhere/x/.local/share/pitot");
 	setenv("XDG_DATA_HOME", "/xdg", 1);
 	assert_dir(NULL, "/xdg/pitot");
 	setenv("PITOT_HISTORY", "/env", 1);
