@@ -9,11 +9,11 @@
  *	NAME.pitot-shm  index of the -wal, shared with readers; gone after store_finish
  *
  * Nothing is ever synced to the device (synchronous=OFF), because a sync would push out the pipeline's own dirty pages
- *as well and so disturb what is being measured. What that costs:
+ * as well and so disturb what is being measured. What that costs:
  *
  *	pitot killed       the kernel has every commit: lost is what came after the last one
  *	power cut, panic   the last seconds before it, as of any file; a run that was long enough for its log to be
- *folded in while it went on (every 8 MiB) may be damaged, which store_load detects and says
+ * folded in while it went on (every 8 MiB) may be damaged, which store_load detects and says
  *
  * The switches into and out of write-ahead mode keep their rollback journal in memory: each changes one page with one
  * write, and no hot journal can be left behind that a reader without write permission could not roll back.
