@@ -202,7 +202,7 @@ static void change_fini(struct change *change)
 static void examine(const char *dir, const struct found *found, struct history *out, struct changes *changes)
 {
 	struct change change = {
-	        .row = {.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns}};
+		.row = {.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns}};
 	char *path = file_join(dir, found->file);
 	bool remember = index_examine(path, &change.row, &change.walls);
 	free(path);

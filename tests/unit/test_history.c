@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define DAY (24 * 3600 * NS_PER_S)
+#define DAY   (24 * 3600 * NS_PER_S)
 #define START 1769862896000000000ull
 
 struct fixture {
@@ -38,7 +38,7 @@ static int teardown(void **state)
 
 /* A run with one stage that took `wall_ns`. */
 static void add_run(struct fixture *f, const char *file, char *name, uint64_t started, uint64_t wall_ns,
-                    enum stage_status status)
+		    enum stage_status status)
 {
 	char *path = file_join(f->dir, file);
 	struct run_row run = run_row_sample();
@@ -219,7 +219,8 @@ static void an_index_in_any_bad_state_is_made_anew(void **state)
 	char garbage[9000];
 	memset(garbage, 'x', sizeof(garbage));
 	static const char *const changes[] = {"DROP TABLE run_file", "PRAGMA user_version = 99",
-	                                      "UPDATE run_file SET status = 'odd'", "UPDATE run_file SET bytes = 'odd'"};
+					      "UPDATE run_file SET status = 'odd'",
+					      "UPDATE run_file SET bytes = 'odd'"};
 	for (size_t i = 0; i < 7; i++) {
 		if (i < 4) {
 			struct history history = open_history(f);
@@ -253,8 +254,9 @@ static void a_foreign_database_of_that_name_is_left_alone(void **state)
 	char *index = file_join(f->dir, "index.sqlite");
 	sqlite3 *db = NULL;
 	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "CREATE TABLE cats (name); INSERT INTO cats VALUES ('Tom')", NULL, NULL, NULL),
-	                 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db, "CREATE TABLE cats (name); INSERT INTO cats VALUES ('Tom')", NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 	struct history history = open_history(f);
 	assert_int_equal(history.entries.len, 1);
@@ -406,14 +408,10 @@ static void a_new_path_is_safe_unique_and_dated(void **state)
 	static const struct {
 		const char *name, *file;
 	} cases[] = {
-	        {"churn", "churn-20260131-123456.pitot"},
-	        {"../../etc/passwd", "etc-passwd-20260131-123456.pitot"},
-	        {"-rf *", "rf-20260131-123456.pitot"},
-	        {"a  b\n\tc\xFF", "a-b-c-20260131-123456.pitot"},
-	        {"", "run-20260131-123456.pitot"},
-	        {"...", "run-20260131-123456.pitot"},
-	        {NULL, "run-20260131-123456.pitot"},
-	        {"v1.2_x-y", "v1.2_x-y-20260131-123456.pitot"},
+		{"churn", "churn-20260131-123456.pitot"}, {"../../etc/passwd", "etc-passwd-20260131-123456.pitot"},
+		{"-rf *", "rf-20260131-123456.pitot"},    {"a  b\n\tc\xFF", "a-b-c-20260131-123456.pitot"},
+		{"", "run-20260131-123456.pitot"},        {"...", "run-20260131-123456.pitot"},
+		{NULL, "run-20260131-123456.pitot"},      {"v1.2_x-y", "v1.2_x-y-20260131-123456.pitot"},
 	};
 	char *dir = file_join(f->dir, "");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -510,23 +508,23 @@ static void ten_thousand_indexed_runs_are_listed_within_a_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        IN_FOLDER(runs_are_listed_newest_first_with_what_they_were),
-	        IN_FOLDER(a_file_that_changed_came_or_went_is_noticed),
-	        IN_FOLDER(a_damaged_file_is_listed_as_such_and_is_never_the_last_run),
-	        IN_FOLDER(a_live_run_is_looked_at_again_until_it_has_ended),
-	        IN_FOLDER(a_history_that_does_not_exist_is_empty),
-	        IN_FOLDER(a_history_that_is_a_file_is_an_error),
-	        IN_FOLDER(an_index_in_any_bad_state_is_made_anew),
-	        IN_FOLDER(a_foreign_database_of_that_name_is_left_alone),
-	        IN_FOLDER(a_folder_that_cannot_be_written_works_with_and_without_index),
-	        IN_FOLDER(several_processes_can_use_one_history),
-	        IN_FOLDER(the_expected_time_is_the_median_of_the_last_ten_successes),
-	        IN_FOLDER(what_a_person_types_finds_the_run),
-	        IN_FOLDER(an_exact_name_wins_over_being_the_beginning_of_another),
-	        IN_FOLDER(a_new_path_is_safe_unique_and_dated),
-	        IN_FOLDER(a_new_path_creates_the_folder),
-	        IN_FOLDER(ten_thousand_indexed_runs_are_listed_within_a_second),
-	        cmocka_unit_test(the_folder_is_chosen_by_option_then_environment_then_xdg),
+		IN_FOLDER(runs_are_listed_newest_first_with_what_they_were),
+		IN_FOLDER(a_file_that_changed_came_or_went_is_noticed),
+		IN_FOLDER(a_damaged_file_is_listed_as_such_and_is_never_the_last_run),
+		IN_FOLDER(a_live_run_is_looked_at_again_until_it_has_ended),
+		IN_FOLDER(a_history_that_does_not_exist_is_empty),
+		IN_FOLDER(a_history_that_is_a_file_is_an_error),
+		IN_FOLDER(an_index_in_any_bad_state_is_made_anew),
+		IN_FOLDER(a_foreign_database_of_that_name_is_left_alone),
+		IN_FOLDER(a_folder_that_cannot_be_written_works_with_and_without_index),
+		IN_FOLDER(several_processes_can_use_one_history),
+		IN_FOLDER(the_expected_time_is_the_median_of_the_last_ten_successes),
+		IN_FOLDER(what_a_person_types_finds_the_run),
+		IN_FOLDER(an_exact_name_wins_over_being_the_beginning_of_another),
+		IN_FOLDER(a_new_path_is_safe_unique_and_dated),
+		IN_FOLDER(a_new_path_creates_the_folder),
+		IN_FOLDER(ten_thousand_indexed_runs_are_listed_within_a_second),
+		cmocka_unit_test(the_folder_is_chosen_by_option_then_environment_then_xdg),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,14 +166,15 @@ static void every_status_unit_method_and_process_source_is_accepted(void **state
 		metric_set(&values[id], id, id % 3, "test");
 	assert_int_equal(store_metrics(store, 1, values, &f->err), 0);
 	for (int source = PROCESS_EXIT_RECORD; source <= PROCESS_SAMPLED; source++)
-		assert_int_equal(store_process(store, &(struct process_row){.stage_id = 1, .source = source}, &f->err), 0);
+		assert_int_equal(store_process(store, &(struct process_row){.stage_id = 1, .source = source}, &f->err),
+				 0);
 	assert_int_equal(store_finish(store, STATUS_OK, 5, &f->err), 0);
 	struct run_record *record = load(f);
 	for (int status = 0; status < STATUS_COUNT; status++)
 		assert_int_equal(record->stages.items[status].row.status, status);
 	for (int id = 0; id < METRIC_COUNT; id++)
 		assert_true(record->stages.items[0].values[id].value == id &&
-		            record->stages.items[0].values[id].method == (enum metric_method)(id % 3));
+			    record->stages.items[0].values[id].method == (enum metric_method)(id % 3));
 	struct series_list list = {0};
 	assert_int_equal(store_series(f->path, 1, 1, &list, &f->err), 0);
 	assert_int_equal(list.items.len, UNIT_RATIO + 1);
@@ -333,7 +334,8 @@ static void numbers_that_are_not_finite_become_unknown_with_a_reason(void **stat
 	metric_set(&values[METRIC_CYCLES], INFINITY, METHOD_EXACT, "perf");
 	assert_int_equal(store_metrics(store, 0, values, &f->err), 0);
 	assert_int_equal(store_sample(store, 0, "power", UNIT_JOULES, 1, NAN, &f->err), 0);
-	assert_int_equal(store_quality(store, &(struct quality_row){.name = "q", .known = true, .value = NAN}, &f->err), 0);
+	assert_int_equal(store_quality(store, &(struct quality_row){.name = "q", .known = true, .value = NAN}, &f->err),
+			 0);
 	assert_int_equal(store_finish(store, STATUS_OK, 2, &f->err), 0);
 	struct run_record *record = load(f);
 	assert_int_equal(record->values[METRIC_ENERGY].state, METRIC_ABSENT);
@@ -375,8 +377,9 @@ static void a_stage_that_never_ran_has_no_times(void **state)
 	sqlite3 *db = NULL;
 	sqlite3_stmt *statement = NULL;
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT start_ns IS NULL AND end_ns IS NULL FROM stage", -1, &statement, NULL),
-	                 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT start_ns IS NULL AND end_ns IS NULL FROM stage", -1, &statement, NULL),
+		SQLITE_OK);
 	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
 	assert_int_equal(sqlite3_column_int(statement, 0), 1);
 	sqlite3_finalize(statement);
@@ -540,8 +543,9 @@ static void a_later_value_of_the_same_name_replaces_the_earlier(void **state)
 		assert_int_equal(store_param(store, "p", text, NULL, &f->err), 0);
 		assert_int_equal(store_host_fact(store, "h", text, &f->err), 0);
 		assert_int_equal(store_gate(store, "g", i, &f->err), 0);
-		assert_int_equal(store_quality(store, &(struct quality_row){.name = "q", .known = true, .value = i}, &f->err),
-		                 0);
+		assert_int_equal(
+			store_quality(store, &(struct quality_row){.name = "q", .known = true, .value = i}, &f->err),
+			0);
 		assert_int_equal(store_log(store, 1, text, 1, 0, &f->err), 0);
 		assert_int_equal(store_sample(store, 1, "s", UNIT_COUNT, 7, i, &f->err), 0);
 	}
@@ -576,30 +580,30 @@ static void status_names_are_found_again_and_others_are_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        IN_FOLDER(the_run_and_its_settings_come_back),
-	        IN_FOLDER(stages_come_back_with_values_logs_and_artifacts),
-	        IN_FOLDER(values_come_back_with_their_provenance),
-	        IN_FOLDER(every_status_unit_method_and_process_source_is_accepted),
-	        IN_FOLDER(a_finished_run_is_exactly_one_file),
-	        IN_FOLDER(a_series_is_reduced_to_buckets),
-	        IN_FOLDER(empty_buckets_have_count_zero_and_a_stage_without_samples_has_no_series),
-	        IN_FOLDER(processes_come_back_costliest_first),
-	        IN_FOLDER(stages_are_ordered_by_repetition_then_position),
-	        IN_FOLDER(text_that_is_not_utf8_is_stored_with_replacements),
-	        IN_FOLDER(numbers_that_are_not_finite_become_unknown_with_a_reason),
-	        IN_FOLDER(the_largest_numbers_survive),
-	        IN_FOLDER(a_stage_that_never_ran_has_no_times),
-	        IN_FOLDER(a_row_that_breaks_a_rule_is_refused_and_the_store_goes_on),
-	        IN_FOLDER(an_existing_file_is_never_overwritten),
-	        IN_FOLDER(a_missing_folder_is_named_and_nothing_is_created),
-	        IN_FOLDER(a_log_left_by_an_earlier_file_of_that_name_does_no_harm),
-	        IN_FOLDER(names_that_sqlite_reads_differently_are_plain_files),
-	        IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
-	        IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
-	        IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
-	        IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
-	        cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
-	        cmocka_unit_test(status_names_are_found_again_and_others_are_not),
+		IN_FOLDER(the_run_and_its_settings_come_back),
+		IN_FOLDER(stages_come_back_with_values_logs_and_artifacts),
+		IN_FOLDER(values_come_back_with_their_provenance),
+		IN_FOLDER(every_status_unit_method_and_process_source_is_accepted),
+		IN_FOLDER(a_finished_run_is_exactly_one_file),
+		IN_FOLDER(a_series_is_reduced_to_buckets),
+		IN_FOLDER(empty_buckets_have_count_zero_and_a_stage_without_samples_has_no_series),
+		IN_FOLDER(processes_come_back_costliest_first),
+		IN_FOLDER(stages_are_ordered_by_repetition_then_position),
+		IN_FOLDER(text_that_is_not_utf8_is_stored_with_replacements),
+		IN_FOLDER(numbers_that_are_not_finite_become_unknown_with_a_reason),
+		IN_FOLDER(the_largest_numbers_survive),
+		IN_FOLDER(a_stage_that_never_ran_has_no_times),
+		IN_FOLDER(a_row_that_breaks_a_rule_is_refused_and_the_store_goes_on),
+		IN_FOLDER(an_existing_file_is_never_overwritten),
+		IN_FOLDER(a_missing_folder_is_named_and_nothing_is_created),
+		IN_FOLDER(a_log_left_by_an_earlier_file_of_that_name_does_no_harm),
+		IN_FOLDER(names_that_sqlite_reads_differently_are_plain_files),
+		IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
+		IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
+		IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
+		IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
+		cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
+		cmocka_unit_test(status_names_are_found_again_and_others_are_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

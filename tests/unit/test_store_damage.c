@@ -1,6 +1,6 @@
 /*
- * test_store_damage.c - whatever happens to a run file: pitot killed, disk full, folder read-only, bytes changed, made by
- * somebody with bad intentions. The reader answers with a record or with words; it never crashes and never hangs.
+ * test_store_damage.c - whatever happens to a run file: pitot killed, disk full, folder read-only, bytes changed, made
+ * by somebody with bad intentions. The reader answers with a record or with words; it never crashes and never hangs.
  */
 #include "unit.h"
 
@@ -92,7 +92,8 @@ static void write_until_killed(const char *path, int tell)
 			_exit(1);
 		for (uint64_t i = 1; i < 50; i++) {
 			store_sample(store, stage.id, "cpu_percent", UNIT_PERCENT, now + i * MS, 1, NULL);
-			store_process(store, &(struct process_row){.stage_id = stage.id, .pid = (int)i, .command = "x"}, NULL);
+			store_process(store, &(struct process_row){.stage_id = stage.id, .pid = (int)i, .command = "x"},
+				      NULL);
 			if (i % 10 == 0)
 				store_commit(store, NULL);
 		}
@@ -138,7 +139,8 @@ static void a_kill_at_any_moment_leaves_a_file_with_every_stage_that_had_begun(v
 		for (size_t i = 0; i + 1 < record->stages.len; i++)
 			assert_int_equal(record->stages.items[i].row.status, STATUS_OK);
 		assert_true(record->events.len >= 1);
-		assert_non_null(strstr(vec_last(&record->events)->text, "pitot was killed while this run was going on"));
+		assert_non_null(
+			strstr(vec_last(&record->events)->text, "pitot was killed while this run was going on"));
 		run_record_free(record);
 		run_folder_free(f->dir);
 		f->dir = run_folder_new();
@@ -437,20 +439,20 @@ static void each_part_that_is_not_as_the_schema_says_is_found(void **state)
 	static const struct {
 		const char *sql, *words;
 	} cases[] = {
-	        {"UPDATE stage SET status = 'great'", "status"},
-	        {"UPDATE run SET status = 5", "status"},
-	        {"DELETE FROM run", "no run"},
-	        {"UPDATE metric SET method = 'guessed' WHERE value IS NOT NULL", "method"},
-	        {"UPDATE metric SET coverage = 7 WHERE value IS NOT NULL", "coverage"},
-	        {"UPDATE metric SET value = 'x' WHERE value IS NOT NULL", "number"},
-	        {"UPDATE event SET kind = 'x'", "kind of event"},
-	        {"UPDATE artifact SET direction = 'sideways'", "artifact"},
-	        {"UPDATE stage SET exit_code = 99999999999", "whole number"},
-	        {"UPDATE stage SET start_ns = -1", "whole number"},
-	        {"UPDATE stage SET start_ns = 'soon'", "whole number"},
-	        {"UPDATE stage SET name = x'00ff'", "text"},
-	        {"ALTER TABLE stage DROP COLUMN reason", "reason"},
-	        {"DROP TABLE log", "'log' is not a plain table"},
+		{"UPDATE stage SET status = 'great'", "status"},
+		{"UPDATE run SET status = 5", "status"},
+		{"DELETE FROM run", "no run"},
+		{"UPDATE metric SET method = 'guessed' WHERE value IS NOT NULL", "method"},
+		{"UPDATE metric SET coverage = 7 WHERE value IS NOT NULL", "coverage"},
+		{"UPDATE metric SET value = 'x' WHERE value IS NOT NULL", "number"},
+		{"UPDATE event SET kind = 'x'", "kind of event"},
+		{"UPDATE artifact SET direction = 'sideways'", "artifact"},
+		{"UPDATE stage SET exit_code = 99999999999", "whole number"},
+		{"UPDATE stage SET start_ns = -1", "whole number"},
+		{"UPDATE stage SET start_ns = 'soon'", "whole number"},
+		{"UPDATE stage SET name = x'00ff'", "text"},
+		{"ALTER TABLE stage DROP COLUMN reason", "reason"},
+		{"DROP TABLE log", "'log' is not a plain table"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unlink(f->path);
@@ -459,7 +461,7 @@ static void each_part_that_is_not_as_the_schema_says_is_found(void **state)
 		if (strncmp(cases[i].sql, "ALTER", 5) == 0) { /* views name the column: they would forbid it */
 			free(sql);
 			sql = mem_printf("DROP VIEW slowest_stages; DROP VIEW stage_summary; DROP VIEW problems; %s",
-			                 cases[i].sql);
+					 cases[i].sql);
 		}
 		change(f, sql);
 		free(sql);
@@ -477,7 +479,7 @@ static void series_and_processes_that_are_not_as_the_schema_says_are_found(void 
 	struct series_list series = {0};
 	struct process_list processes = {0};
 	change(f, "PRAGMA ignore_check_constraints = ON; UPDATE series SET unit = 'parsec';"
-	          "UPDATE process SET source = 'rumour'");
+		  "UPDATE process SET source = 'rumour'");
 	assert_int_equal(store_series(f->path, 1, 10, &series, &f->err), ERR_INPUT);
 	assert_non_null(strstr(f->err.text, "unit"));
 	assert_int_equal(store_processes(f->path, 1, 10, &processes, &f->err), ERR_INPUT);
@@ -492,8 +494,8 @@ static void a_metric_or_table_that_this_pitot_does_not_know_is_skipped(void **st
 	struct fixture *f = *state;
 	assert_int_equal(run_write(f->path, &f->err), 0);
 	change(f, "INSERT INTO metric VALUES (1, 'metric_of_tomorrow', 1, 's', 'exact', 'x', 1, 0, NULL);"
-	          "INSERT INTO metric VALUES (77, 'wall_s', 1, 's', 'exact', 'x', 1, 0, NULL);"
-	          "CREATE TABLE tomorrow (x); ALTER TABLE stage ADD COLUMN more TEXT");
+		  "INSERT INTO metric VALUES (77, 'wall_s', 1, 's', 'exact', 'x', 1, 0, NULL);"
+		  "CREATE TABLE tomorrow (x); ALTER TABLE stage ADD COLUMN more TEXT");
 	run_record_free(load(f));
 }
 
@@ -501,11 +503,11 @@ static void a_view_or_virtual_table_in_place_of_a_table_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const hostile[] = {
-	        "DROP TABLE event; CREATE VIEW event AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-	        " SELECT 1 AS id, 0 AS stage_id, i AS at_ns, 'note' AS kind, 'x' AS text FROM n",
-	        "DROP TABLE event; CREATE VIRTUAL TABLE event USING fts5 (stage_id, at_ns, kind, text)",
-	        "DROP TABLE event; CREATE TABLE event (id INTEGER PRIMARY KEY, stage_id, at_ns, kind,"
-	        " text TEXT GENERATED ALWAYS AS (hex(zeroblob(100000000))) VIRTUAL)",
+		"DROP TABLE event; CREATE VIEW event AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+		" SELECT 1 AS id, 0 AS stage_id, i AS at_ns, 'note' AS kind, 'x' AS text FROM n",
+		"DROP TABLE event; CREATE VIRTUAL TABLE event USING fts5 (stage_id, at_ns, kind, text)",
+		"DROP TABLE event; CREATE TABLE event (id INTEGER PRIMARY KEY, stage_id, at_ns, kind,"
+		" text TEXT GENERATED ALWAYS AS (hex(zeroblob(100000000))) VIRTUAL)",
 	};
 	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
 		unlink(f->path);
@@ -582,21 +584,21 @@ static void a_table_that_seems_endless_is_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        IN_FOLDER(a_kill_at_any_moment_leaves_a_file_with_every_stage_that_had_begun),
-	        IN_FOLDER(a_killed_run_ends_its_open_stage_at_the_last_sample),
-	        IN_FOLDER(a_killed_run_can_be_read_where_nothing_can_be_written),
-	        IN_FOLDER(a_file_without_read_permission_is_an_error_that_says_so),
-	        IN_FOLDER(a_full_disk_is_reported_once_and_what_was_committed_can_be_read),
-	        IN_FOLDER(nothing_is_left_where_a_run_file_could_not_be_made),
-	        IN_FOLDER(what_is_no_run_file_is_refused_with_words),
-	        IN_FOLDER(a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes),
-	        IN_FOLDER(changed_bytes_are_survived),
-	        IN_FOLDER(a_newer_schema_is_named_as_such),
-	        IN_FOLDER(each_part_that_is_not_as_the_schema_says_is_found),
-	        IN_FOLDER(series_and_processes_that_are_not_as_the_schema_says_are_found),
-	        IN_FOLDER(a_metric_or_table_that_this_pitot_does_not_know_is_skipped),
-	        IN_FOLDER(a_view_or_virtual_table_in_place_of_a_table_is_refused),
-	        IN_FOLDER(a_table_that_seems_endless_is_given_up),
+		IN_FOLDER(a_kill_at_any_moment_leaves_a_file_with_every_stage_that_had_begun),
+		IN_FOLDER(a_killed_run_ends_its_open_stage_at_the_last_sample),
+		IN_FOLDER(a_killed_run_can_be_read_where_nothing_can_be_written),
+		IN_FOLDER(a_file_without_read_permission_is_an_error_that_says_so),
+		IN_FOLDER(a_full_disk_is_reported_once_and_what_was_committed_can_be_read),
+		IN_FOLDER(nothing_is_left_where_a_run_file_could_not_be_made),
+		IN_FOLDER(what_is_no_run_file_is_refused_with_words),
+		IN_FOLDER(a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes),
+		IN_FOLDER(changed_bytes_are_survived),
+		IN_FOLDER(a_newer_schema_is_named_as_such),
+		IN_FOLDER(each_part_that_is_not_as_the_schema_says_is_found),
+		IN_FOLDER(series_and_processes_that_are_not_as_the_schema_says_are_found),
+		IN_FOLDER(a_metric_or_table_that_this_pitot_does_not_know_is_skipped),
+		IN_FOLDER(a_view_or_virtual_table_in_place_of_a_table_is_refused),
+		IN_FOLDER(a_table_that_seems_endless_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,31 +44,31 @@ static inline void run_folder_free(char *dir)
 static inline struct run_row run_row_sample(void)
 {
 	return (struct run_row){.name = "churn",
-	                        .uuid = "0123456789abcdef0123456789abcdef",
-	                        .started_utc_ns = 1769862896000000000ull,
-	                        .argv_json = "[\"pitot\",\"run\"]",
-	                        .cwd = "/data/churn",
-	                        .config_path = "/data/churn/pipeline.yaml",
-	                        .config_text = "name: churn\n",
-	                        .git_commit = "deadbeef+dirty",
-	                        .pitot_version = "9.9",
-	                        .fingerprint = "00ff00ff00ff00ff",
-	                        .interval_ns = 100 * MS,
-	                        .repeat = 1,
-	                        .warmup = 0,
-	                        .jobs = 2};
+				.uuid = "0123456789abcdef0123456789abcdef",
+				.started_utc_ns = 1769862896000000000ull,
+				.argv_json = "[\"pitot\",\"run\"]",
+				.cwd = "/data/churn",
+				.config_path = "/data/churn/pipeline.yaml",
+				.config_text = "name: churn\n",
+				.git_commit = "deadbeef+dirty",
+				.pitot_version = "9.9",
+				.fingerprint = "00ff00ff00ff00ff",
+				.interval_ns = 100 * MS,
+				.repeat = 1,
+				.warmup = 0,
+				.jobs = 2};
 }
 
 static inline struct stage_row stage_row_sample(int position, char *name, uint64_t start_ns)
 {
 	return (struct stage_row){.position = position,
-	                          .name = name,
-	                          .command = "python3 step.py",
-	                          .attempts = 1,
-	                          .exit_code = -1,
-	                          .start_ns = start_ns,
-	                          .tier = "cgroup v2",
-	                          .needs = position ? "load" : NULL};
+				  .name = name,
+				  .command = "python3 step.py",
+				  .attempts = 1,
+				  .exit_code = -1,
+				  .start_ns = start_ns,
+				  .tier = "cgroup v2",
+				  .needs = position ? "load" : NULL};
 }
 
 /* Two stages, of which the second failed, with everything that a stage can have. Non-zero: what failed first. */
@@ -81,40 +81,40 @@ static inline int run_fill(struct store *store, struct err *err)
 	struct stage_row train = stage_row_sample(1, "train", 1010 * MS);
 	code = code ? code : store_stage_begin(store, &load, err);
 	for (uint64_t tick = 0; tick < 10 && !code; tick++) {
-		code = store_sample(store, load.id, "cpu_percent", UNIT_PERCENT, (10 + tick * 100) * MS, (double)tick * 10,
-		                    err);
+		code = store_sample(store, load.id, "cpu_percent", UNIT_PERCENT, (10 + tick * 100) * MS,
+				    (double)tick * 10, err);
 		code = code ? code
-		            : store_sample(store, load.id, "rss", UNIT_BYTES, (10 + tick * 100) * MS, 4096.0, err);
+			    : store_sample(store, load.id, "rss", UNIT_BYTES, (10 + tick * 100) * MS, 4096.0, err);
 	}
 	struct process_row process = {.stage_id = load.id,
-	                              .pid = 100,
-	                              .ppid = 1,
-	                              .start_ns = 11 * MS,
-	                              .end_ns = 900 * MS,
-	                              .command = "python3 step.py",
-	                              .ended = true,
-	                              .cpu_user_s = 0.5,
-	                              .cpu_system_s = 0.25,
-	                              .rss_peak_bytes = 1 << 20,
-	                              .io_read_bytes = 1,
-	                              .io_write_bytes = 2,
-	                              .io_device_read_bytes = 3,
-	                              .io_device_write_bytes = 4,
-	                              .page_faults_minor = 5,
-	                              .page_faults_major = 6,
-	                              .context_switches_voluntary = 7,
-	                              .context_switches_forced = 8,
-	                              .source = PROCESS_WAITED};
+				      .pid = 100,
+				      .ppid = 1,
+				      .start_ns = 11 * MS,
+				      .end_ns = 900 * MS,
+				      .command = "python3 step.py",
+				      .ended = true,
+				      .cpu_user_s = 0.5,
+				      .cpu_system_s = 0.25,
+				      .rss_peak_bytes = 1 << 20,
+				      .io_read_bytes = 1,
+				      .io_write_bytes = 2,
+				      .io_device_read_bytes = 3,
+				      .io_device_write_bytes = 4,
+				      .page_faults_minor = 5,
+				      .page_faults_major = 6,
+				      .context_switches_voluntary = 7,
+				      .context_switches_forced = 8,
+				      .source = PROCESS_WAITED};
 	code = code ? code : store_process(store, &process, err);
 	process = (struct process_row){.stage_id = load.id,
-	                               .pid = 101,
-	                               .ppid = 100,
-	                               .start_ns = 20 * MS,
-	                               .command = "sort",
-	                               .exit_code = -1,
-	                               .term_signal = 9,
-	                               .cpu_user_s = 2,
-	                               .source = PROCESS_SAMPLED};
+				       .pid = 101,
+				       .ppid = 100,
+				       .start_ns = 20 * MS,
+				       .command = "sort",
+				       .exit_code = -1,
+				       .term_signal = 9,
+				       .cpu_user_s = 2,
+				       .source = PROCESS_SAMPLED};
 	code = code ? code : store_process(store, &process, err);
 	load.status = STATUS_OK;
 	load.exit_code = 0;
@@ -128,9 +128,11 @@ static inline int run_fill(struct store *store, struct err *err)
 	values[METRIC_CPU_TIME].lower_bound = true;
 	metric_set_absent(&values[METRIC_ENERGY], "no RAPL here");
 	code = code ? code : store_metrics(store, load.id, values, err);
-	code = code ? code : store_artifact(store, load.id, &(struct artifact){.path = "in.csv", .exists = true, .bytes = 7},
-	                                    err);
-	code = code ? code : store_artifact(store, load.id, &(struct artifact){.path = "out.csv", .is_output = true}, err);
+	code = code ? code
+		    : store_artifact(store, load.id, &(struct artifact){.path = "in.csv", .exists = true, .bytes = 7},
+				     err);
+	code = code ? code
+		    : store_artifact(store, load.id, &(struct artifact){.path = "out.csv", .is_output = true}, err);
 	code = code ? code : store_stage_begin(store, &train, err);
 	train.status = STATUS_ERROR;
 	train.exit_code = 3;
