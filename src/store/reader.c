@@ -55,7 +55,7 @@ int reader_step(struct reader *reader, sqlite3_stmt *statement, struct err *err)
 {
 	if (reader->broken)
 		return reader_damaged(reader, err);
-	int result = sqlite3_step(statement);
+	int result = sql_step(statement);
 	if (result == SQLITE_DONE)
 		return 0;
 	if (result == SQLITE_ROW && reader->rows_left > 0) {
