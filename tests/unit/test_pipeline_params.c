@@ -228,7 +228,7 @@ static void a_value_is_refused_where_no_quoting_is_safe(void **state)
 		{"echo ${HOME:-${value}}", "a}b"},     {"echo \"${HOME:-${value}}\"", "a\"b"},
 		{"cat <<EOF\n${value}\nEOF", "$(id)"}, {"cat <<A <<B\n${value}\nA\n${value}\nB\n: ${value}", "a b"},
 		{"echo $'a\\'b' ${value}", "a b"},     {"echo \"$(case x in x) echo ${value};; esac)\"", "; id"},
-		{"echo `echo ${value}`", ""},
+		{"echo `echo ${value}`", ""},          {"(('${value}'))", "$(id)"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = {0};
