@@ -341,41 +341,61 @@ static int exit_status(const struct run_outcome *outcome)
 	return outcome->status == STATUS_OK ? 0 : 1;
 }
 
+static void fill_options(const struct run_args *args, bool command, struct run_options *out)
+{
+	*out = (struct run_options){.interval_ns = args->interval_ns == UINT64_MAX ? 0 : args->interval_ns,
+				    .jobs = args->jobs == UNSAID ? 0 : (int)args->jobs,
+				    .repeat = (int)args->repeat,
+				    .warmup = (int)args->warmup,
+				    .cgroup = args->cgroup,
+				    .exit_records = args->exit_records,
+				    .pmu = args->pmu,
+				    .gpu = args->gpu,
+				    .pss = args->pss ? 1 : -1,
+				    .watts = isnan(args->watts) ? -1 : args->watts,
+				    .timeout_ns = args->timeout_ns,
+				    .inherit = args->inherit,
+				    .pass_output = args->show_output,
+				    .foreground = command};
+}
+
+/* Runs into the file that was asked for, or into a new one in the history. A name there is free but not reserved: two
+ * runs that begin in the same second may meet, and then the loser takes the next. */
+static int execute(const struct run_args *args, const struct pipeline *pipeline, struct run_options *options,
+		   struct nursery *nursery, const struct run_observer *observer, char **file, struct run_outcome *outcome)
+{
+	struct err err;
+	int code = 0;
+	for (int tries = 0; tries < 10; tries++) {
+		free(*file);
+		*file = args->output ? mem_strdup(args->output) : NULL;
+		code = args->output ? 0
+				    : history_new_path(options->history, pipeline->name, clock_utc_ns(), file, &err);
+		if (code)
+			break;
+		options->file = *file;
+		code = run_execute(pipeline, options, nursery, observer, outcome, &err);
+		if (!code || args->output || access(*file, F_OK) != 0)
+			break;
+	}
+	return code ? cmd_fail(&cmd_run, &err) : 0;
+}
+
 static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, struct nursery **nursery,
 			const char *scratch, bool command)
 {
-	struct err err;
 	struct run_outcome outcome;
 	struct render_options view;
+	struct run_options options;
 	char *history = history_dir(args->history), *file = NULL, *argv = argv_json(args);
-	int status = 0;
-	if (args->output)
-		file = mem_strdup(args->output);
-	else if (history_new_path(history, pipeline->name, clock_utc_ns(), &file, &err) != 0)
-		status = cmd_fail(&cmd_run, &err);
-	struct run_options options = {.file = file,
-				      .history = history,
-				      .argv_json = argv,
-				      .interval_ns = args->interval_ns == UINT64_MAX ? 0 : args->interval_ns,
-				      .jobs = args->jobs == UNSAID ? 0 : (int)args->jobs,
-				      .repeat = (int)args->repeat,
-				      .warmup = (int)args->warmup,
-				      .cgroup = args->cgroup,
-				      .exit_records = args->exit_records,
-				      .pmu = args->pmu,
-				      .gpu = args->gpu,
-				      .pss = args->pss ? 1 : -1,
-				      .watts = isnan(args->watts) ? -1 : args->watts,
-				      .timeout_ns = args->timeout_ns,
-				      .inherit = args->inherit,
-				      .pass_output = args->show_output,
-				      .foreground = command,
-				      .channel_dir = scratch};
+	fill_options(args, command, &options);
+	options.history = history;
+	options.argv_json = argv;
+	options.channel_dir = scratch;
 	render_options_for(STDERR_FILENO, 0, false, &view);
 	struct progress *progress = progress_new(STDERR_FILENO, pick_progress(args, command), &view);
 	struct run_observer observer = progress_observer(progress);
-	if (!status && run_execute(pipeline, &options, *nursery, &observer, &outcome, &err) != 0)
-		status = cmd_fail(&cmd_run, &err);
+	int status = execute(args, pipeline, &options, *nursery, &observer, &file, &outcome);
 	progress_free(progress);
 	nursery_stop(*nursery); /* the configuration copies are gone after this */
 	*nursery = NULL;

@@ -7,7 +7,7 @@
  * promised by quoting, the value itself must be harmless, or it is refused:
  *
  *	place                                      what is accepted
- *	$(( … ))                                   a whole number
+ *	$(( … )), (( … ))                          a whole number
  *	${ … }, backquotes, here-documents,        letters, digits and _ . / : , + @ % -
  *	after $'…' or `case` within $( … )
  *
