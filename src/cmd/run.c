@@ -272,7 +272,7 @@ static enum progress_mode pick_progress(const struct run_args *args, bool comman
 {
 	const char *terminal = getenv("TERM");
 	if (args->quiet || command)
-		return PROGRESS_NONE;
+		return args->quiet ? PROGRESS_NONE : PROGRESS_NOTES;
 	bool can_move = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
 	return can_move && !args->show_output ? PROGRESS_LIVE : PROGRESS_PLAIN;
 }

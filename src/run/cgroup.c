@@ -30,7 +30,7 @@ struct cgroup_host {
 struct cgroup {
 	char *v2_path, *memory_path, *cpu_path;
 	int v2_fd;
-	int procs, cpu_usage, cpu_split, memory_now, memory_peak, memory_stat;
+	int procs, cpu_usage, cpu_split, memory_now, memory_peak, memory_stat, memory_events;
 	int cpu_pressure, io_pressure, memory_pressure;
 	bool v2_memory;
 	const char *peak_source;
@@ -154,15 +154,19 @@ static bool write_text(const char *folder, const char *name, const char *text)
 
 /* Delegated group, but controllers are not handed down: possible only while no process sits in it, so pitot moves into
  * a leaf of its own. Fails without harm where others are in there too. */
-static void delegate_down(const struct hierarchy *v2)
+static void delegate_down(const struct hierarchy *v2, pid_t helper)
 {
 	if (strcmp(v2->own, "/") == 0)
 		return;
 	char *own = mem_printf("%s%s", v2->mount, v2->own);
 	char *leaf = mem_printf("%s/pitot-supervisor", own);
+	char pid[24];
+	snprintf(pid, sizeof(pid), "%d", (int)helper);
 	if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) && write_text(leaf, "cgroup.procs", "0")) {
-		if (!write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
+		bool moved = !helper || write_text(leaf, "cgroup.procs", pid);
+		if (!moved || !write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
 			write_text(own, "cgroup.procs", "0");
+			write_text(own, "cgroup.procs", pid);
 			rmdir(leaf);
 		}
 	} else {
@@ -172,14 +176,14 @@ static void delegate_down(const struct hierarchy *v2)
 	free(own);
 }
 
-static void find_v2(struct cgroup_host *host)
+static void find_v2(struct cgroup_host *host, pid_t helper)
 {
 	struct hierarchy v2;
 	if (!hierarchy_find(NULL, &v2))
 		return;
 	host->v2_parent = usable_parent(&v2, "memory.current");
 	if (!host->v2_parent) {
-		delegate_down(&v2);
+		delegate_down(&v2, helper);
 		host->v2_parent = usable_parent(&v2, "memory.current");
 	}
 	host->v2_has_memory = host->v2_parent != NULL;
@@ -214,10 +218,10 @@ static void sweep(const char *parent)
 		closedir(folder);
 }
 
-int cgroup_host_open(struct cgroup_host **out, struct err *err)
+int cgroup_host_open(pid_t helper, struct cgroup_host **out, struct err *err)
 {
 	struct cgroup_host *host = mem_alloc(sizeof(*host));
-	find_v2(host);
+	find_v2(host, helper);
 	if (!host->v2_has_memory)
 		host->memory_parent = find_v1("memory", "memory.max_usage_in_bytes");
 	if (!host->v2_parent)
@@ -288,6 +292,7 @@ static void open_files(struct cgroup *group)
 	group->peak_source = group->v2_memory ? "memory.peak" : "memory.max_usage_in_bytes";
 	group->memory_peak = open_in(memory, group->peak_source, O_RDONLY);
 	group->memory_stat = open_in(memory, "memory.stat", O_RDONLY);
+	group->memory_events = open_in(memory, group->v2_memory ? "memory.events" : "memory.oom_control", O_RDONLY);
 	group->cpu_pressure = open_in(group->v2_path, "cpu.pressure", O_RDONLY);
 	group->io_pressure = open_in(group->v2_path, "io.pressure", O_RDONLY);
 	group->memory_pressure = open_in(group->v2_path, "memory.pressure", O_RDONLY);
@@ -324,9 +329,9 @@ void cgroup_destroy(struct cgroup *group)
 {
 	if (!group)
 		return;
-	int fds[] = {group->v2_fd,       group->procs,          group->cpu_usage,   group->cpu_split,
-		     group->memory_now,  group->memory_peak,    group->memory_stat, group->cpu_pressure,
-		     group->io_pressure, group->memory_pressure};
+	int fds[] = {group->v2_fd,       group->procs,        group->cpu_usage,      group->cpu_split,
+		     group->memory_now,  group->memory_peak,  group->memory_stat,    group->memory_events,
+		     group->io_pressure, group->cpu_pressure, group->memory_pressure};
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -433,10 +438,13 @@ static void read_cpu(struct cgroup *group, bool everything, struct cgroup_readin
 static void read_memory(struct cgroup *group, bool everything, struct cgroup_reading *out)
 {
 	out->has_memory = read_number(group->memory_now, &out->memory_bytes);
-	if (everything)
-		out->has_peak = read_number(group->memory_peak, &out->peak_bytes);
 	char text[8192];
 	double shared = 0;
+	if (everything) {
+		out->has_peak = read_number(group->memory_peak, &out->peak_bytes);
+		if (read_text(group->memory_events, text, sizeof(text)))
+			find_number(text, "oom_kill", &out->oom_kills);
+	}
 	if (!read_text(group->memory_stat, text, sizeof(text)))
 		return;
 	/* v1: "rss" is the anonymous memory of this group, "total_…" of those below it too; a stage may make its own.
