@@ -118,27 +118,52 @@ static void hierarchy_fini(struct hierarchy *hierarchy)
 	free(hierarchy->own);
 }
 
-/* A folder below which we may make groups: our own place, else the root of the hierarchy (root users). Tried, not
- * guessed: delegation shows only in what mkdir says. */
+static bool can_make_group(const char *parent, const char *needed_file)
+{
+	char *trial = mem_printf("%s/pitot-%ld-trial", parent, (long)getpid());
+	bool usable = false;
+	if (mkdir(trial, 0755) == 0) {
+		char *file = mem_printf("%s/%s", trial, needed_file);
+		usable = access(file, R_OK) == 0;
+		free(file);
+		rmdir(trial);
+	}
+	free(trial);
+	return usable;
+}
+
+/* Whether something in this group is limited: a stage outside of it would escape that. */
+static bool has_limit(const char *folder)
+{
+	static const char *const files[] = {"memory.max", "memory.high", "cpu.max", "pids.max"};
+	char text[64];
+	bool limited = false;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *path = mem_printf("%s/%s", folder, files[i]);
+		limited |= file_read_small(path, text, sizeof(text)) > 0 && strncmp(text, "max", 3) != 0;
+		free(path);
+	}
+	char *v1 = mem_printf("%s/memory.limit_in_bytes", folder);
+	limited |= file_read_small(v1, text, sizeof(text)) > 0 && strtod(text, NULL) < 0x1p62;
+	free(v1);
+	return limited;
+}
+
+/* A folder in which we may make groups: our own place, else the nearest one above it, as long as going up leaves no limit
+ * behind. Tried, not guessed: delegation shows only in what mkdir says. */
 static char *usable_parent(const struct hierarchy *hierarchy, const char *needed_file)
 {
-	char *candidates[2] = {mem_printf("%s%s", hierarchy->mount, strcmp(hierarchy->own, "/") ? hierarchy->own : ""),
-			       mem_strdup(hierarchy->mount)};
-	char *found = NULL;
-	for (int i = 0; i < 2 && !found; i++) {
-		char *trial = mem_printf("%s/pitot-%ld-trial", candidates[i], (long)getpid());
-		if (mkdir(trial, 0755) == 0) {
-			char *file = mem_printf("%s/%s", trial, needed_file);
-			if (access(file, R_OK) == 0)
-				found = mem_strdup(candidates[i]);
-			free(file);
-			rmdir(trial);
+	char *folder = mem_printf("%s%s", hierarchy->mount, strcmp(hierarchy->own, "/") ? hierarchy->own : "");
+	size_t top = strlen(hierarchy->mount);
+	while (!can_make_group(folder, needed_file)) {
+		char *slash = strrchr(folder, '/');
+		if (strlen(folder) <= top || has_limit(folder) || !slash) {
+			free(folder);
+			return NULL;
 		}
-		free(trial);
+		*slash = '\0';
 	}
-	free(candidates[0]);
-	free(candidates[1]);
-	return found;
+	return folder;
 }
 
 static bool write_text(const char *folder, const char *name, const char *text)
@@ -156,9 +181,12 @@ static bool write_text(const char *folder, const char *name, const char *text)
  * a leaf of its own. Fails without harm where others are in there too. */
 static void delegate_down(const struct hierarchy *v2, pid_t helper)
 {
-	if (strcmp(v2->own, "/") == 0)
+	char *own = mem_printf("%s%s", v2->mount, strcmp(v2->own, "/") ? v2->own : "");
+	/* The root of all groups may hold processes and hand down controllers at the same time. */
+	if (write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
+		free(own);
 		return;
-	char *own = mem_printf("%s%s", v2->mount, v2->own);
+	}
 	char *leaf = mem_printf("%s/pitot-supervisor", own);
 	char pid[24];
 	snprintf(pid, sizeof(pid), "%d", (int)helper);
@@ -235,7 +263,10 @@ int cgroup_host_open(pid_t helper, struct cgroup_host **out, struct err *err)
 	sweep(host->v2_parent);
 	sweep(host->memory_parent);
 	sweep(host->cpu_parent);
-	host->tier = host->v2_has_memory ? "cgroup v2" : host->v2_parent ? "cgroup v1 + v2" : "cgroup v1";
+	host->tier = host->v2_has_memory                      ? "cgroup v2"
+		     : host->v2_parent && host->memory_parent ? "cgroup v1 + v2"
+		     : host->v2_parent                        ? "cgroup v2 without memory"
+							      : "cgroup v1";
 	*out = host;
 	return 0;
 }
