@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cmd/compare_params.h"
 #include "cmd/open_run.h"
+#include "run/git.h"
 #include "run/trial_deep.h"
 
 #include <math.h>
@@ -212,6 +213,23 @@ static int start_processes(struct compare_bench *bench, bool counters)
 	return code ? cmd_fail(&cmd_compare, &err) : 0;
 }
 
+/* Which commit that is, behind the revision's name. */
+static void name_commit(struct compare_bench *bench, size_t number)
+{
+	const struct compare_revision *revision = &bench->plan->revisions.items[number];
+	struct comparison *comparison = bench->comparison;
+	char *commit = git_commit_of(revision->tree);
+	bool said = number < bench->args->names.len || (commit && str_starts(commit, revision->name));
+	for (size_t i = 0; i < comparison->groups.len && commit && !said; i++) {
+		struct comparison_subject *subject =
+			&comparison->subjects.items[comparison->groups.items[i].first + number];
+		char *label = mem_printf("%s (%.7s)", subject->label, commit);
+		free(subject->label);
+		subject->label = label;
+	}
+	free(commit);
+}
+
 static int check_out(struct compare_bench *bench)
 {
 	int status = 0;
@@ -223,6 +241,8 @@ static int check_out(struct compare_bench *bench)
 		free(text);
 		revision->added = true; /* also where it fails half way */
 		status = compare_run_aside(bench, revision->add);
+		if (!status)
+			name_commit(bench, i);
 		if (!status && !bench->caught && revision->build != NO_PROGRAM)
 			status = compare_run_aside(bench, revision->build);
 	}

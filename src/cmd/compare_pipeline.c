@@ -104,7 +104,9 @@ static int take(struct compare_bench *bench, size_t number, char *file, const st
 		return cmd_fail(&cmd_compare, &err);
 	for (size_t i = 0; i < comparison->metrics.len; i++) {
 		const struct metric_value *value = &opened.report.values[comparison->metrics.items[i]];
-		values[i] = value->state == METRIC_KNOWN ? value->value : NAN;
+		/* What was estimated from another metric says nothing of its own. */
+		bool measured = value->state == METRIC_KNOWN && value->method != METHOD_ESTIMATED;
+		values[i] = measured ? value->value : NAN;
 	}
 	const struct metric_value *cpu = &opened.report.values[METRIC_CPU_TIME];
 	bench->own_s += cpu->state == METRIC_KNOWN ? cpu->value : 0;

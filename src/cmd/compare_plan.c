@@ -163,10 +163,11 @@ static size_t add_to_comparison(struct comparison *comparison, const char *label
 				const struct template_values *values)
 {
 	const struct comparison_group *group = vec_last(&comparison->groups);
-	size_t same = 1;
+	size_t same = 1, length = strlen(label);
 	for (size_t i = group->first; i < group->first + group->count; i++)
-		same += strcmp(comparison->subjects.items[i].command, command) == 0 ||
-			strcmp(comparison->subjects.items[i].label, label) == 0;
+		same += strncmp(comparison->subjects.items[i].label, label, length) == 0 &&
+			(comparison->subjects.items[i].label[length] == '\0' ||
+			 strncmp(comparison->subjects.items[i].label + length, " (", 2) == 0);
 	char *unique = same > 1 ? mem_printf("%s (%zu)", label, same) : mem_strdup(label);
 	size_t subject = comparison_add_subject(comparison, unique, command);
 	for (size_t i = 0; i < values->items.len; i++)
@@ -216,6 +217,17 @@ static char *command_text(const struct subject_request *request)
 	return plain;
 }
 
+/* A pipeline's file reads the same whatever its parameters are. */
+static char *label_text(const struct compare_plan *plan, const struct subject_request *request, const char *text)
+{
+	struct str label = {0};
+	str_append(&label, text);
+	for (size_t i = 0; plan->pipelines && i < request->values->items.len; i++)
+		str_appendf(&label, " %s=%s", request->values->items.items[i].name,
+			    request->values->items.items[i].value);
+	return str_take(&label);
+}
+
 static int add_subject(const struct compare_args *args, struct compare_plan *plan, struct comparison *comparison,
 		       const struct subject_request *request)
 {
@@ -223,7 +235,7 @@ static int add_subject(const struct compare_args *args, struct compare_plan *pla
 	struct word_list words = {0};
 	struct err err;
 	char *text = command_text(request);
-	char *label = mem_strdup(request->name ? request->name : text);
+	char *label = request->name ? mem_strdup(request->name) : label_text(plan, request, text);
 	int status = 0;
 	if (plan->pipelines) {
 		subject.pipeline_path = compare_own(plan, mem_strdup(request->text));

@@ -134,10 +134,12 @@ int compare_tell_failure(struct compare_bench *bench, size_t program, const stru
 	struct str text = {0};
 	if (bench->caught)
 		return 1; /* ended by us */
+	bool aside = bench->plan->programs.items[program].out == bench->plan->tail;
+	const char *title = bench->plan->titles.items[program];
 	failure_words(result, &text);
 	show_tail(bench);
-	fprintf(stderr, "pitot compare: %s %s%s\n", bench->plan->titles.items[program], str_text(&text), when);
-	bool aside = bench->plan->programs.items[program].out == bench->plan->tail;
+	fprintf(stderr, aside ? "pitot compare: %s %s%s\n" : "pitot compare: '%s' %s%s\n", title, str_text(&text),
+		when);
 	if (!result->start_error && !aside)
 		fprintf(stderr, "(--ignore-failure goes on all the same%s)\n",
 			bench->args->show_output ? "" : "; --show-output shows what it prints");
