@@ -130,7 +130,7 @@ int compare_run_pipeline(struct compare_bench *bench, size_t number, bool counts
 	struct compare_subject *subject = &bench->plan->subjects.items[number];
 	const struct run_observer observer = {
 		.context = bench, .changed = on_changed, .tick = on_tick, .note = on_note};
-	struct run_outcome outcome;
+	struct run_outcome outcome = {0};
 	struct err err;
 	char *argv = compare_argv_json(bench->args), *file = NULL;
 	struct run_options options = {.argv_json = argv,
