@@ -264,6 +264,7 @@ void live_exit_record(struct live *live, const struct exit_record *record)
 	live->records++;
 	live->records_without_usage += !record->has_usage;
 	live->records_run_wait_s += record->run_wait_s;
+	live->records_cpu_s += record->cpu_user_s + record->cpu_system_s;
 	struct process_row row = {.stage_id = live->row.id,
 				  .pid = record->pid,
 				  .ppid = record->parent ? record->parent : live->warden,

@@ -81,7 +81,7 @@ struct live {
 	struct rusage usage; /* sums; ru_maxrss is the largest */
 	size_t waited;       /* processes that the warden reaped */
 	struct warden_io io;
-	double records_run_wait_s;
+	double records_run_wait_s, records_cpu_s;
 	size_t records, records_without_usage;
 	uint64_t losses_start;
 	uint64_t warden_cpu_ns;

@@ -208,7 +208,8 @@ static void set_own_memory(struct metric_value *value)
 	ssize_t got = file_read_small("/proc/self/status", text, sizeof(text));
 	const char *peak = got > 0 ? strstr(text, "VmHWM:") : NULL;
 	if (peak)
-		metric_set(value, strtod(peak + strlen("VmHWM:"), NULL) * 1024, METHOD_EXACT, "/proc/self/status VmHWM");
+		metric_set(value, strtod(peak + strlen("VmHWM:"), NULL) * 1024, METHOD_EXACT,
+			   "/proc/self/status VmHWM");
 	else
 		metric_set_absent(value, "/proc/self/status cannot be read");
 }
