@@ -3,7 +3,7 @@
 import pathlib
 
 import pytest
-from stage import FULL, PROCESSES_ONLY, run_pitot
+from stage import FULL, PROCESSES_ONLY, read_truth, run_pitot
 
 TIERS = pytest.mark.parametrize("tier", [FULL, PROCESSES_ONLY], ids=" ".join)
 COUNTED = ("io_read_bytes", "io_write_bytes", "io_read_calls", "io_write_calls")
@@ -40,6 +40,17 @@ def test_a_stage_that_does_no_io_has_none_on_its_account(profile_pipeline, work,
     assert seen.stages["idle"]["io_write_bytes"] < 200  # its two lines of truth
     assert seen.stages["idle"]["io_read_bytes"] < 20000  # the loader, and counting descriptors
     assert seen.stages["busy"]["io_write_bytes"] > 1000 * 1024
+
+
+def test_looking_for_what_a_stage_left_behind_is_not_the_stages_io(profile_pipeline, work, tmp_path):
+    command = " ".join(work("traffic", 1000, 250, 0, tmp_path / "file"))
+    run = f"sleep 100 & exec {command} > {tmp_path}/told"
+    seen = profile_pipeline([{"name": "only", "run": run, "survivors": "kill"}])
+    truth = read_truth((tmp_path / "told").read_text())
+    assert seen.stage["io_write_bytes"] == truth["io_write_bytes"]
+    # The loader of sleep; to find and end it, pitot reads a file of every process on the machine.
+    assert 0 <= seen.stage["io_read_bytes"] - truth["io_read_bytes"] < 8000
+    assert 0 <= seen.stage["io_read_calls"] - truth["io_read_calls"] < 20
 
 
 @TIERS
