@@ -119,6 +119,11 @@ static size_t step_parenthesis(struct shell_state *state, const char *text)
 {
 	struct shell_frame *frame = top(state);
 	state->in_word = false;
+	/* Some shells evaluate (( … )) as arithmetic, and then run $( … ) even out of single quotes. */
+	if (text[0] == '(' && text[1] == '(' && frame->kind != SHELL_ARITHMETIC) {
+		push(state, SHELL_ARITHMETIC);
+		return 2;
+	}
 	if (text[0] == '(') {
 		frame->parentheses++;
 		return 1;

@@ -9,7 +9,7 @@
  *	hybrid   v1 memory beside a v2 tree without controllers: CPU and pressure from v2, memory from v1
  *	v1       v1 cpuacct and memory
  * A stage is born in its v2 group (no migration); v1 folders are entered by pitot writing the pid before the stage
- *execs.
+ * execs.
  */
 #ifndef PITOT_RUN_CGROUP_H
 #define PITOT_RUN_CGROUP_H

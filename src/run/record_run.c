@@ -120,6 +120,15 @@ int record_open(struct loop *loop, struct err *err)
 	return code;
 }
 
+/* A file below the pipeline's folder is named from there: reports travel. */
+static char *short_path(const struct loop *loop, const char *path)
+{
+	const char *dir = loop->pipeline->dir;
+	size_t length = dir ? strlen(dir) : 0;
+	bool below = path && length && strncmp(path, dir, length) == 0 && path[length] == '/';
+	return mem_strdup(below ? path + length + 1 : path);
+}
+
 static void put_quality(struct loop *loop, const struct quality_row *row)
 {
 	struct err err;
@@ -141,12 +150,14 @@ static void store_quality_metrics(struct loop *loop)
 		const struct quality_spec *spec = &loop->pipeline->quality.items[i];
 		struct quality_result result;
 		quality_extract(spec, began_utc, &result);
+		char *source = short_path(loop, result.file);
 		struct quality_row row = {.name = spec->name,
 					  .known = result.known,
 					  .value = result.value,
-					  .source = result.file,
+					  .source = source,
 					  .reason = result.reason};
 		put_quality(loop, &row);
+		free(source);
 		quality_result_fini(&result);
 	}
 	for (size_t i = 0; i < loop->quality.len; i++) {

@@ -532,6 +532,28 @@ static void the_same_process_id_in_another_boot_or_with_another_start_is_not_liv
 	assert_true(owner_start_ticks(-1) == 0 && owner_start_ticks(0) == 0);
 }
 
+/* Somebody sits in sqlite3 with an open transaction while the run ends. */
+static void a_reader_that_stays_costs_neither_data_nor_an_error(void **state)
+{
+	struct fixture *f = *state;
+	struct run_row run = run_row_sample();
+	struct store *store = NULL;
+	assert_int_equal(store_create(f->path, &run, &store, &f->err), 0);
+	assert_int_equal(run_fill(store, &f->err), 0);
+	assert_int_equal(store_commit(store, &f->err), 0);
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM stage", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(store_finish(store, STATUS_OK, 1600 * MS, &f->err), 0);
+	struct run_record *record = load(f);
+	assert_true(record->row.wall_ns == 1600 * MS);
+	assert_int_equal(record->row.status, STATUS_OK);
+	assert_int_equal(record->stages.len, 2);
+	run_record_free(record);
+	sqlite3_close(db);
+	run_record_free(load(f));
+}
+
 static void a_later_value_of_the_same_name_replaces_the_earlier(void **state)
 {
 	struct fixture *f = *state;
@@ -601,6 +623,10 @@ int main(void)
 		IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
 		IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
 		IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
+<<<<<<< HEAD
+=======
+		IN_FOLDER(a_reader_that_stays_costs_neither_data_nor_an_error),
+>>>>>>> store
 		IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
 		cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
 		cmocka_unit_test(status_names_are_found_again_and_others_are_not),
