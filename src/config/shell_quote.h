@@ -41,6 +41,7 @@ struct shell_state {
 	int depth;
 	bool in_word; /* the byte before belongs to the same word: a '#' here is no comment */
 	bool in_comment;
+	char before;    /* the last byte stepped over, continued lines left out */
 	bool uncertain; /* shells may disagree about where we are */
 	bool heredoc_pending, heredoc_open, heredoc_tabs, heredoc_line_start;
 	char heredoc_end[SHELL_DELIMITER_SIZE];

@@ -18,7 +18,7 @@ struct progress;
 struct progress *progress_new(int fd, enum progress_mode mode, const struct render_options *options);
 /* Callbacks that draw; `context` of the observer is the progress. */
 struct run_observer progress_observer(struct progress *progress);
-/* Draws the final state. */
+/* Leaves an empty line between the view and what comes after. */
 void progress_free(struct progress *progress);
 
 #endif

@@ -169,6 +169,10 @@ static void measure(struct loop *loop, struct live *live)
 	}
 	tree_end(live->tree);
 	live_values(live, values);
+	live->view->cpu_percent = values[METRIC_CPU_PERCENT_AVG].value;
+	live->view->memory_bytes = values[METRIC_RSS_PROCESS_PEAK].value;
+	if (live->anon_max > live->view->memory_bytes)
+		live->view->memory_bytes = live->anon_max;
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, live->row.id, values, &err), &err);
 	char *disagreement = live_disagreement(live);
 	if (disagreement)

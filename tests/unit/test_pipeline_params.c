@@ -206,6 +206,8 @@ static void a_value_is_quoted_for_the_place_where_it_stands(void **state)
 		 "cat <<-'EOF' | tr a b\n\ta\n\tEOF\necho '41'"},
 		{"case x in a) echo ${value};; esac", "a b", "case x in a) echo 'a b';; esac"},
 		{"(cd x && echo ${value})", ";", "(cd x && echo ';')"},
+		{"echo \\\n# it's\necho \\\n${value}", "a b", "echo \\\n# it's\necho \\\n'a b'"},
+		{"echo \"$$( ${value}\" $$${num}", "\"", "echo \"$$( \\\"\" $$'41'"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = {0};
@@ -223,12 +225,21 @@ static void a_value_is_refused_where_no_quoting_is_safe(void **state)
 	static const struct {
 		const char *template, *value;
 	} cases[] = {
-		{"echo $((${value}))", "a[$(id)]"},    {"echo $((${value}))", ""},
-		{"echo `echo ${value}`", "a b"},       {"echo `echo '${value}'`", "a`b"},
-		{"echo ${HOME:-${value}}", "a}b"},     {"echo \"${HOME:-${value}}\"", "a\"b"},
-		{"cat <<EOF\n${value}\nEOF", "$(id)"}, {"cat <<A <<B\n${value}\nA\n${value}\nB\n: ${value}", "a b"},
-		{"echo $'a\\'b' ${value}", "a b"},     {"echo \"$(case x in x) echo ${value};; esac)\"", "; id"},
-		{"echo `echo ${value}`", ""},          {"(('${value}'))", "$(id)"},
+		{"echo $((${value}))", "a[$(id)]"},
+		{"echo $((${value}))", ""},
+		{"echo `echo ${value}`", "a b"},
+		{"echo `echo '${value}'`", "a`b"},
+		{"echo ${HOME:-${value}}", "a}b"},
+		{"echo \"${HOME:-${value}}\"", "a\"b"},
+		{"cat <<EOF\n${value}\nEOF", "$(id)"},
+		{"cat <<A <<B\n${value}\nA\n${value}\nB\n: ${value}", "a b"},
+		{"echo $'a\\'b' ${value}", "a b"},
+		{"echo \"$(case x in x) echo ${value};; esac)\"", "; id"},
+		{"echo `echo ${value}`", ""},
+		{"(('${value}'))", "$(id)"},
+		{"echo $['${value}']", "$(id)"},
+		{"echo $\\\n('${value}')", "a b"},
+		{"echo `# \\`\necho ${value}`", "; id"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = {0};
@@ -332,16 +343,26 @@ static uint32_t next_random(uint32_t *seed)
 static char *random_template(uint32_t *seed)
 {
 	static const char *const wrappers[][2] = {
-		{"\"", "\""},           {"'", "'"},
-		{"$(echo ", ")"},       {"`echo ", "`"},
-		{"${z:-", "}"},         {"$((", "))"},
-		{"(echo ", ")"},        {"\"$(echo ", ")\""},
-		{"cat <<E\n", "\nE\n"}, {"case x in x) echo ", ";; esac"},
-		{"a\\\"", "b"},         {"echo # it's\necho ", ""},
-		{"x=", "; echo $x"},    {"$(case x in x) echo ", ";; esac)"},
+		{"\"", "\""},
+		{"'", "'"},
+		{"$(echo ", ")"},
+		{"`echo ", "`"},
+		{"${z:-", "}"},
+		{"$((", "))"},
+		{"(echo ", ")"},
+		{"\"$(echo ", ")\""},
+		{"cat <<E\n", "\nE\n"},
+		{"case x in x) echo ", ";; esac"},
+		{"$[", "]"},
+		{"((", "))"},
+		{"a\\\"", "b"},
+		{"echo # it's\necho ", ""},
+		{"x=", "; echo $x"},
+		{"$(case x in x) echo ", ";; esac)"},
 	};
-	static const char *const strays[] = {"\"", "'", "\\", "$(", ")",     "`",  " ",
-					     "\n", "#", "}",  "$'", "<<E\n", "((", "\\`"};
+	static const char *const strays[] = {"\"",  "'",    "\\",    "$(", ")", "`",   " ",   "\n", "#",
+					     "}",   "$'",   "<<E\n", "((", "$", "$$",  "$[",  "]",  "{",
+					     "<<<", "\\\n", "$\"",   "))", ";", "\\`", "${z#"};
 	struct str text = {0};
 	str_append(&text, "${value}");
 	for (uint32_t depth = next_random(seed) % 5; depth > 0; depth--) {
