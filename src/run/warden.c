@@ -236,8 +236,11 @@ static pid_t fork_into(const struct job *job)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-static struct warden_io read_own_io(void)
+/* Reading moves bytes itself, which the kernel counts after the text was made: the next reading will contain `cost` of
+ * them, in one call. */
+static struct warden_io read_own_io(uint64_t *cost)
 {
+	*cost = 0;
 	struct warden_io io = {0};
 	char text[512];
 	int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
@@ -252,22 +255,30 @@ static struct warden_io read_own_io(void)
 			  &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]) == 6;
 	if (io.known)
 		io = (struct warden_io){true, v[0], v[1], v[2], v[3], v[4], v[5]};
-	/* This read itself is counted after the text was made: the next reading would contain it. */
-	io.read_chars += (uint64_t)got;
+	*cost = (uint64_t)got;
+	return io;
+}
+
+/* A starting point: whatever is counted beyond it is not of this reading. */
+static struct warden_io io_from_here(void)
+{
+	uint64_t cost;
+	struct warden_io io = read_own_io(&cost);
+	io.read_chars += cost;
 	io.read_calls += 1;
 	return io;
 }
 
 static struct warden_io io_since(const struct warden_io *start)
 {
-	struct warden_io now = read_own_io();
+	uint64_t cost;
+	struct warden_io now = read_own_io(&cost);
 	if (!now.known || !start->known)
 		return (struct warden_io){0};
-	/* What read_own_io adds for the reading to come is in `start`, but `now` must not count its own. */
 	struct warden_io delta = {.known = true,
 				  .read_chars = now.read_chars - start->read_chars,
 				  .write_chars = now.write_chars - start->write_chars,
-				  .read_calls = now.read_calls - start->read_calls - 1,
+				  .read_calls = now.read_calls - start->read_calls,
 				  .write_calls = now.write_calls - start->write_calls,
 				  .read_bytes = now.read_bytes - start->read_bytes,
 				  .write_bytes = now.write_bytes - start->write_bytes};
@@ -277,11 +288,14 @@ static struct warden_io io_since(const struct warden_io *start)
 /* Looking for processes reads /proc a lot, which is not the stage's doing: the starting point moves along. */
 static void signal_stage(struct job *job, int signal_number)
 {
-	struct warden_io before = read_own_io();
+	uint64_t cost;
+	struct warden_io before = read_own_io(&cost);
 	descend_kill(getpid(), 0, signal_number);
-	struct warden_io spent = io_since(&before);
-	job->io_start.read_chars += spent.read_chars;
-	job->io_start.read_calls += spent.read_calls;
+	struct warden_io after = io_from_here();
+	if (!before.known || !after.known)
+		return;
+	job->io_start.read_chars += after.read_chars - before.read_chars;
+	job->io_start.read_calls += after.read_calls - before.read_calls;
 }
 
 static uint64_t own_cpu_ns(void)
@@ -400,7 +414,7 @@ static void warden_main(struct job *job)
 		tell_failure(job, errno);
 		_exit(1);
 	}
-	job->io_start = read_own_io();
+	job->io_start = io_from_here();
 	struct warden_message born = {.kind = WARDEN_BORN, .warden = getpid()};
 	born.pid = fork_into(job);
 	if (born.pid == 0)
