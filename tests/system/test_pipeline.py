@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness import FAILED, OK, is_alive, metric, query, wait_until
+from harness import BAD_INPUT, FAILED, OK, is_alive, metric, query, wait_until
 
 
 def test_without_needs_stages_run_one_after_the_other(pitot):
@@ -289,7 +289,7 @@ def test_the_starter_file_is_commented_and_runs(pitot):
     pitot("init", status=OK)
     text = pitot.read("pipeline.yaml")
     comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-    for key in ("params", "needs", "timeout", "retries", "quality", "outputs"):
+    for key in ("params", "stages", "needs", "timeout", "quality", "outputs"):
         assert key in text, f"the starter file does not show '{key}'"
     assert len(comments) >= 10
     pitot("run", "--dry-run", status=OK)
@@ -299,7 +299,7 @@ def test_the_starter_file_is_commented_and_runs(pitot):
 
 def test_init_never_replaces_a_file_unasked(pitot):
     pitot.write("pipeline.yaml", "mine\n")
-    finished = pitot("init", status=69)
+    finished = pitot("init", status=BAD_INPUT)
     assert "pipeline.yaml" in finished.err and pitot.read("pipeline.yaml") == "mine\n"
     pitot("init", "--force", status=OK)
     assert pitot.read("pipeline.yaml") != "mine\n"
