@@ -41,6 +41,7 @@ struct request_head {
 struct nursery {
 	pid_t pid;
 	int socket;
+	char *scratch; /* or NULL */
 };
 
 /* ---- the pitot side ---- */
@@ -468,6 +469,12 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
+static void remove_scratch(const char *scratch)
+{
+	if (scratch)
+		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* Never returns. */
 static void nursery_main(int socket, const char *scratch)
 {
@@ -498,8 +505,7 @@ static void nursery_main(int socket, const char *scratch)
 	}
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
-	if (scratch)
-		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_scratch(scratch);
 	_exit(0);
 }
 
@@ -521,7 +527,7 @@ int nursery_start(const char *scratch, struct nursery **out, struct err *err)
 	/* Should nursery or wardens be killed, what they looked after comes to us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	struct nursery *nursery = mem_alloc(sizeof(*nursery));
-	*nursery = (struct nursery){.pid = pid, .socket = pair[0]};
+	*nursery = (struct nursery){.pid = pid, .socket = pair[0], .scratch = mem_strdup(scratch)};
 	*out = nursery;
 	return 0;
 }
@@ -535,8 +541,14 @@ void nursery_stop(struct nursery *nursery)
 {
 	if (!nursery)
 		return;
+	int status = 0;
+	pid_t ended;
 	close(nursery->socket);
-	while (waitpid(nursery->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	do
+		ended = waitpid(nursery->pid, &status, 0);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0 || !WIFEXITED(status))
+		remove_scratch(nursery->scratch); /* it was killed before it could */
+	free(nursery->scratch);
 	free(nursery);
 }
