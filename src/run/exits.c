@@ -285,13 +285,15 @@ static void hand_over(struct exits *exits, struct entry *entry)
 	free(entry);
 }
 
-static void add_process(struct exits *exits, pid_t pid, pid_t parent, void *owner, uint64_t at_ns)
+/* `command` is the parent's: until it execs, a child has the same. */
+static void add_process(struct exits *exits, pid_t pid, pid_t parent, const char *command, void *owner, uint64_t at_ns)
 {
 	struct entry *old = map_get(&exits->by_pid, (uint64_t)pid);
 	if (old)
 		hand_over(exits, old);
 	struct entry *entry = mem_alloc(sizeof(*entry));
-	entry->record = (struct exit_record){.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns};
+	entry->record = (struct exit_record){
+		.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns, .command = mem_strdup(command)};
 	map_put(&exits->by_pid, (uint64_t)pid, entry);
 	struct owner_count *count = owner_of(exits, owner);
 	if (count)
@@ -302,7 +304,7 @@ void exits_follow(struct exits *exits, pid_t pid, void *owner, uint64_t now_ns)
 {
 	if (!owner_of(exits, owner))
 		vec_push(&exits->owners, ((struct owner_count){.owner = owner}));
-	add_process(exits, pid, 0, owner, now_ns);
+	add_process(exits, pid, 0, NULL, owner, now_ns);
 }
 
 static void hand_over_if_complete(struct exits *exits, struct entry *entry)
@@ -323,16 +325,13 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.fork.parent_tgid);
 		if (entry)
 			add_process(exits, event->event_data.fork.child_tgid, event->event_data.fork.parent_tgid,
-				    entry->record.owner, event->timestamp_ns);
+				    entry->record.command, entry->record.owner, event->timestamp_ns);
 		return;
 	case PROC_EVENT_EXEC:
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.exec.process_tgid);
 		if (entry) {
-			char *command = tree_command_of(entry->record.pid);
-			if (command) {
-				free(entry->record.command);
-				entry->record.command = command;
-			}
+			free(entry->record.command);
+			entry->record.command = tree_command_of(entry->record.pid);
 		}
 		return;
 	case PROC_EVENT_EXIT:

@@ -253,6 +253,27 @@ static void attempt_ended(struct loop *loop, struct live *live)
 
 /* ---- listening ---- */
 
+/* Nothing more will be known of what is left running; who it is, is said. */
+static void name_survivors(struct live *live)
+{
+	enum { MOST_NAMED = 8 };
+	struct pid_list pids = {0};
+	struct str text = {0};
+	live_pids(live, &pids);
+	for (size_t i = 0; i < pids.len && i < MOST_NAMED; i++) {
+		char *command = tree_command_of(pids.items[i]);
+		str_appendf(&text, "%s%d (%.80s)", i ? ", " : "", (int)pids.items[i], command ? command : "?");
+		free(command);
+	}
+	if (pids.len > MOST_NAMED)
+		str_appendf(&text, " and %zu more", pids.len - MOST_NAMED);
+	live->survivors_left = pids.len > 0;
+	if (pids.len)
+		shared_event(live->shared, live->row.id, "note", "left running: %s", str_text(&text));
+	str_fini(&text);
+	vec_fini(&pids);
+}
+
 static void on_main_exit(struct live *live, const struct warden_message *message)
 {
 	live->main_ended = true;
@@ -262,6 +283,7 @@ static void on_main_exit(struct live *live, const struct warden_message *message
 		live->kill_ns = clock_mono_ns() + PATIENCE_NS;
 		warden_send(live->control, WARDEN_KILL, SIGTERM);
 	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
+		name_survivors(live);
 		warden_send(live->control, WARDEN_LEAVE, 0);
 	} else if (live->ending == ENDING_NOT) {
 		live->linger_ns = clock_mono_ns() + LINGER_NS;
@@ -284,7 +306,6 @@ static void on_done(struct live *live, const struct warden_message *message)
 	live->end_ns = message->at_ns;
 	add_io(&live->io, &message->io);
 	live->warden_cpu_ns += message->self_cpu_ns;
-	live->survivors_left = live->spec->survivors == SURVIVORS_LEAVE;
 	live->done = true;
 }
 
