@@ -73,15 +73,13 @@ static void quantiles_interpolate_as_type_seven(void **state)
 	assert_near(quantile(values, 4, 2), 40, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_numbers_give_known_answers),
-		cmocka_unit_test(the_input_keeps_its_order),
-		cmocka_unit_test(no_values_have_no_numbers),
-		cmocka_unit_test(one_value_has_no_deviation),
-		cmocka_unit_test(equal_large_values_have_deviation_zero),
-		cmocka_unit_test(quantiles_interpolate_as_type_seven),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(known_numbers_give_known_answers),
+	cmocka_unit_test(the_input_keeps_its_order),
+	cmocka_unit_test(no_values_have_no_numbers),
+	cmocka_unit_test(one_value_has_no_deviation),
+	cmocka_unit_test(equal_large_values_have_deviation_zero),
+	cmocka_unit_test(quantiles_interpolate_as_type_seven),
+};
+
+UNIT_MAIN(tests)
