@@ -73,8 +73,6 @@ static void quantiles_interpolate_as_type_seven(void **state)
 	assert_near(quantile(values, 4, 2), 40, 0);
 }
 
-<<<<<<< HEAD
-=======
 static void nist_numacc1_is_met_exactly(void **state)
 {
 	(void)state;
@@ -161,7 +159,6 @@ static void medians_of_huge_values_do_not_overflow(void **state)
 	assert_near(quantile(values, 2, 0.5) / 1e308, 1.65, 1e-12);
 }
 
->>>>>>> stats
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(known_numbers_give_known_answers),
 	cmocka_unit_test(the_input_keeps_its_order),
@@ -169,10 +166,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(one_value_has_no_deviation),
 	cmocka_unit_test(equal_large_values_have_deviation_zero),
 	cmocka_unit_test(quantiles_interpolate_as_type_seven),
-<<<<<<< HEAD
-};
-
-=======
 	cmocka_unit_test(nist_numacc1_is_met_exactly),
 	cmocka_unit_test(nist_numacc2_to_4_are_met_to_what_the_values_themselves_can_hold),
 	cmocka_unit_test(nist_michelso_is_met_to_fifteen_digits),
@@ -180,5 +173,4 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(small_values_survive_beside_large_ones_in_the_mean),
 	cmocka_unit_test(medians_of_huge_values_do_not_overflow),
 };
->>>>>>> stats
 UNIT_MAIN(tests)
