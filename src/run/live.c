@@ -269,6 +269,7 @@ void live_exit_record(struct live *live, const struct exit_record *record)
 	live->records++;
 	live->records_without_usage += !record->has_usage;
 	live->records_run_wait_s += record->run_wait_s;
+	live->records_cpu_s += record->cpu_user_s + record->cpu_system_s;
 	struct process_row row = {.stage_id = live->row.id,
 				  .pid = record->pid,
 				  .ppid = record->parent ? record->parent : live->warden,
@@ -324,8 +325,6 @@ void live_process_gone(void *context, const struct tree_process *process)
 void live_end(struct live *live, const struct probe_frame *frame)
 {
 	double throttled;
-	if (live->cgroup)
-		cgroup_read(live->cgroup, true, &live->group_end);
 	if (live->throttled_known && cgroup_quota_throttled_s(live->shared->quota, &throttled))
 		live->throttled_end_s = throttled;
 	enum { LAST_SLICE_NS = 20000000 };

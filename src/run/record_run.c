@@ -212,16 +212,17 @@ static void read_channel(struct loop *loop)
 	free(path);
 }
 
-/* Not ru_maxrss: that survives exec, and would be the size of whoever started pitot. */
-static void put_own_peak(struct metric_value *out)
+/* Not ru_maxrss: that starts at the size of whoever started pitot, a notebook or a workflow engine perhaps. */
+static void set_own_memory(struct metric_value *value)
 {
 	char text[4096];
-	unsigned long long kib;
-	const char *line = file_read_small("/proc/self/status", text, sizeof(text)) > 0 ? strstr(text, "VmHWM:") : NULL;
-	if (line && sscanf(line, "VmHWM: %llu", &kib) == 1)
-		metric_set(out, (double)kib * 1024, METHOD_EXACT, "/proc/self/status VmHWM");
+	ssize_t got = file_read_small("/proc/self/status", text, sizeof(text));
+	const char *peak = got > 0 ? strstr(text, "VmHWM:") : NULL;
+	if (peak)
+		metric_set(value, strtod(peak + strlen("VmHWM:"), NULL) * 1024, METHOD_EXACT,
+			   "/proc/self/status VmHWM");
 	else
-		metric_set_absent(out, "/proc/self/status has no VmHWM");
+		metric_set_absent(value, "/proc/self/status cannot be read");
 }
 
 static void store_own_cost(struct loop *loop, uint64_t wall_ns)
@@ -236,7 +237,7 @@ static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 	metric_set(&values[METRIC_WALL], (double)wall_ns / 1e9, METHOD_EXACT, "monotonic clock");
 	metric_set(&values[METRIC_SELF_CPU], cpu, METHOD_EXACT, "getrusage of pitot and its wardens");
 	metric_set(&values[METRIC_SELF_WALL], (double)loop->idle_ns / 1e9, METHOD_EXACT, "monotonic clock");
-	put_own_peak(&values[METRIC_SELF_MEMORY_PEAK]);
+	set_own_memory(&values[METRIC_SELF_MEMORY_PEAK]);
 	metric_set(&values[METRIC_SELF_INTERVAL], (double)loop->interval_ns / 1e9, METHOD_EXACT, "pitot");
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, 0, values, &err), &err);
 	if (!loop->shared.cgroups && loop->options->cgroup)

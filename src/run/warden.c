@@ -237,13 +237,12 @@ static pid_t fork_into(const struct job *job)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Reading moves bytes itself, which the kernel counts after the text was made: the next reading will contain `cost` of
- * them, in one call. */
-static struct warden_io read_own_io(uint64_t *cost)
+/* *length is how many bytes the reading itself took. */
+static struct warden_io read_own_io(size_t *length)
 {
-	*cost = 0;
 	struct warden_io io = {0};
 	char text[512];
+	*length = 0;
 	int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	if (fd >= 0)
@@ -251,29 +250,30 @@ static struct warden_io read_own_io(uint64_t *cost)
 	if (got <= 0)
 		return io;
 	text[got] = '\0';
+	*length = (size_t)got;
 	unsigned long long v[6];
 	io.known = sscanf(text, "rchar: %llu wchar: %llu syscr: %llu syscw: %llu read_bytes: %llu write_bytes: %llu",
 			  &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]) == 6;
 	if (io.known)
 		io = (struct warden_io){true, v[0], v[1], v[2], v[3], v[4], v[5]};
-	*cost = (uint64_t)got;
 	return io;
 }
 
-/* A starting point: whatever is counted beyond it is not of this reading. */
-static struct warden_io io_from_here(void)
+/* A starting point from which the reading that made it is left out. The kernel counts a read after it has written the
+ * text: the next reading would contain this one. */
+static struct warden_io io_start(void)
 {
-	uint64_t cost;
-	struct warden_io io = read_own_io(&cost);
-	io.read_chars += cost;
-	io.read_calls += 1;
+	size_t length;
+	struct warden_io io = read_own_io(&length);
+	io.read_chars += length;
+	io.read_calls++;
 	return io;
 }
 
 static struct warden_io io_since(const struct warden_io *start)
 {
-	uint64_t cost;
-	struct warden_io now = read_own_io(&cost);
+	size_t length;
+	struct warden_io now = read_own_io(&length);
 	if (!now.known || !start->known)
 		return (struct warden_io){0};
 	struct warden_io delta = {.known = true,
@@ -286,13 +286,14 @@ static struct warden_io io_since(const struct warden_io *start)
 	return delta;
 }
 
-/* Looking for processes reads /proc a lot, which is not the stage's doing: the starting point moves along. */
+/* Looking for processes reads /proc a lot, which is not the stage's doing: the starting point moves along. Nothing is
+ * reaped meanwhile, so all that is counted between the two readings is the warden's own. */
 static void signal_stage(struct job *job, int signal_number)
 {
-	uint64_t cost;
-	struct warden_io before = read_own_io(&cost);
+	size_t length;
+	struct warden_io before = read_own_io(&length);
 	descend_kill(getpid(), 0, signal_number);
-	struct warden_io after = io_from_here();
+	struct warden_io after = io_start();
 	if (!before.known || !after.known)
 		return;
 	job->io_start.read_chars += after.read_chars - before.read_chars;
@@ -415,7 +416,7 @@ static void warden_main(struct job *job)
 		tell_failure(job, errno);
 		_exit(1);
 	}
-	job->io_start = io_from_here();
+	job->io_start = io_start();
 	struct warden_message born = {.kind = WARDEN_BORN, .warden = getpid()};
 	born.pid = fork_into(job);
 	if (born.pid == 0)
