@@ -43,8 +43,8 @@ static int set_up(void **state)
 		bench.argvs[i][0] = "sh";
 		bench.argvs[i][1] = "-c";
 		bench.argvs[i][2] = (char *)scripts[i];
-		bench.programs[i] =
-			(struct trial_program){bench.argvs[i], environ, NULL, bench.null, bench.null, bench.tail};
+		bench.programs[i] = (struct trial_program){
+			.argv = bench.argvs[i], .env = environ, .in = bench.null, .out = bench.null, .err = bench.tail};
 	}
 	bench.programs[READS].in = bench.input;
 	bench.programs[READS].out = bench.tail;
