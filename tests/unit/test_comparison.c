@@ -44,7 +44,7 @@ static void add_blocks(struct comparison *comparison, size_t blocks, const doubl
 
 static enum change verdict_of(const struct comparison *comparison, size_t pair)
 {
-	return comparison_primary(comparison, &comparison->pairs.items[pair])->result.verdict;
+	return comparison_primary(comparison, &comparison->pairs.items[pair])->verdict;
 }
 
 static void noise_that_disturbs_both_cancels(void **state)
@@ -56,7 +56,7 @@ static void noise_that_disturbs_both_cancels(void **state)
 	add_blocks(&comparison, 30, factors, 0.3, 0.02);
 	comparison_conclude(&comparison);
 	assert_int_equal(verdict_of(&comparison, 0), CHANGE_REGRESSED);
-	const struct change_result *result = &comparison.pairs.items[0].changes.items[0].result;
+	const struct change_result *result = &comparison.pairs.items[0].changes.items[0];
 	assert_true(result->low > 1.05 && result->high < 1.11);
 	comparison_fini(&comparison);
 }
@@ -99,7 +99,7 @@ static void an_unfinished_block_is_left_out_of_the_pairs(void **state)
 	comparison_add_run(&comparison, 1, &run, values);
 	assert_int_equal(comparison.groups.items[0].blocks, 12);
 	comparison_conclude(&comparison);
-	assert_true(comparison.pairs.items[0].changes.items[0].result.ratio < 1.1);
+	assert_true(comparison.pairs.items[0].changes.items[0].ratio < 1.1);
 	comparison_fini(&comparison);
 }
 
