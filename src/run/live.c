@@ -319,8 +319,6 @@ void live_process_gone(void *context, const struct tree_process *process)
 void live_end(struct live *live, const struct probe_frame *frame)
 {
 	double throttled;
-	if (live->cgroup)
-		cgroup_read(live->cgroup, true, &live->group_end);
 	if (live->throttled_known && cgroup_quota_throttled_s(live->shared->quota, &throttled))
 		live->throttled_end_s = throttled;
 	enum { LAST_SLICE_NS = 20000000 };

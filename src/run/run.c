@@ -30,6 +30,7 @@ enum {
 	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
+static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
 
 /* ---- small things ---- */
 
@@ -184,6 +185,13 @@ static void check_deadlines(struct loop *loop)
 			continue;
 		if (live->deadline_ns && now >= live->deadline_ns)
 			end_stage(live, ENDING_TIMEOUT, SIGTERM);
+		if (live->linger_ns && now >= live->linger_ns) {
+			live->linger_ns = 0;
+			loop_note(loop,
+				  "%s: its main process has ended, but %d of its descendants go on; waiting for them "
+				  "('survivors: kill' or 'leave' in a pipeline file changes that)",
+				  live->spec->name, live->view->processes);
+		}
 		if (live->kill_ns && now >= live->kill_ns) {
 			warden_send(live->control, WARDEN_KILL, SIGKILL);
 			/* Processes that were being born escape one pass; ask again until the warden says done. */
@@ -197,8 +205,8 @@ static int wait_ms(const struct loop *loop)
 	uint64_t next = 0, now = clock_mono_ns();
 	for (size_t i = 0; i < loop->view.count; i++) {
 		const struct live *live = loop->running[i];
-		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0};
-		for (int k = 0; k < 2; k++)
+		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0, live ? live->linger_ns : 0};
+		for (int k = 0; k < 3; k++)
 			if (times[k] && (!next || times[k] < next))
 				next = times[k];
 	}
@@ -245,7 +253,7 @@ static void attempt_ended(struct loop *loop, struct live *live)
 
 /* ---- listening ---- */
 
-static void on_main_exit(struct loop *loop, struct live *live, const struct warden_message *message)
+static void on_main_exit(struct live *live, const struct warden_message *message)
 {
 	live->main_ended = true;
 	live->main_status = message->status;
@@ -255,8 +263,9 @@ static void on_main_exit(struct loop *loop, struct live *live, const struct ward
 		warden_send(live->control, WARDEN_KILL, SIGTERM);
 	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
 		warden_send(live->control, WARDEN_LEAVE, 0);
+	} else if (live->ending == ENDING_NOT) {
+		live->linger_ns = clock_mono_ns() + LINGER_NS;
 	}
-	(void)loop;
 }
 
 static void add_io(struct warden_io *sum, const struct warden_io *more)
@@ -301,7 +310,7 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 		live_reaped(live, message);
 		live->end_ns = message->at_ns;
 		if (message->pid == live->pid)
-			on_main_exit(loop, live, message);
+			on_main_exit(live, message);
 		break;
 	case WARDEN_DONE:
 		on_done(live, message);

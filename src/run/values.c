@@ -95,9 +95,9 @@ static void memory_values(struct live *live, struct metric_value *values)
 			   "cgroup memory.stat anonymous + shared, %zu samples", live->samples);
 	else
 		metric_set_absent(&values[METRIC_MEMORY_ANON_PEAK], "%s",
-				  live->cgroup ? "the stage ended before the first sample"
-					       : live->shared->cgroup_reason);
-	values[METRIC_MEMORY_ANON_PEAK].lower_bound = values[METRIC_MEMORY_ANON_PEAK].state == METRIC_KNOWN;
+				  !live->cgroup                ? live->shared->cgroup_reason
+				  : live->group_end.has_memory ? "the stage ended before the first sample"
+							       : "the control group has no memory controller");
 	if (live->samples > 0)
 		metric_set(&values[METRIC_RSS_SUM_PEAK], live->rss_sum_max, METHOD_SAMPLED,
 			   "/proc/PID/stat, %zu samples", live->samples);
