@@ -147,6 +147,9 @@ struct diff_row *diff_add_row(struct diff *diff, struct diff_table *table, const
 				 .direction = subject->direction,
 				 .direction_guessed = subject->direction_guessed,
 				 .noise = subject->noise == NOISE_COUNT && sampled ? NOISE_LEVEL : subject->noise,
+				 .presence = !a   ? DIFF_ADDED
+					     : !b ? DIFF_REMOVED
+						  : DIFF_IN_BOTH,
 				 .minor = subject->minor,
 				 .reasons = {reason_of(a), reason_of(b)}};
 	decide(diff, a, b, row);
@@ -162,23 +165,35 @@ struct diff_table *diff_add_table(struct diff *diff, enum diff_scope scope, cons
 
 /* ---- tables ---- */
 
+static bool is_estimated(const struct side_part *part, int metric)
+{
+	return part && part->metrics[metric].estimated;
+}
+
 /* Metrics that neither side knows are left out: there is nothing to say about them. */
 static void add_metrics(struct diff *diff, struct diff_table *table, const struct side_part *a,
-			const struct side_part *b)
+			const struct side_part *b, bool minor)
 {
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		const struct metric *known = &metrics[metric];
+		bool aside = minor || is_minor(metric) || is_estimated(a, metric) || is_estimated(b, metric);
 		struct diff_subject subject = {.name = known->name,
 					       .metric = metric,
 					       .unit = known->unit,
 					       .direction = known->direction,
 					       .noise = known->noise,
-					       .minor = !diff->options.metric_count && is_minor(metric)};
+					       .minor = aside && !diff->options.metric_count};
 		bool any = (a && a->metrics[metric].values.len) || (b && b->metrics[metric].values.len);
 		if (any && wanted(diff->options.metrics, diff->options.metric_count, known->name))
 			diff_add_row(diff, table, &subject, a ? &a->metrics[metric] : NULL,
 				     b ? &b->metrics[metric] : NULL);
 	}
+}
+
+/* The only stage of both sides: its numbers are the run's. */
+static bool is_the_run(const struct diff *diff, const struct side_part *a, const struct side_part *b)
+{
+	return a && b && diff->sides[0].stages.len == 1 && diff->sides[1].stages.len == 1 && !diff->options.stage_count;
 }
 
 static void add_stage(struct diff *diff, const struct side_part *a, const struct side_part *b)
@@ -188,7 +203,7 @@ static void add_stage(struct diff *diff, const struct side_part *a, const struct
 		return;
 	struct diff_table *table = diff_add_table(diff, DIFF_STAGE, name);
 	table->presence = !a ? DIFF_ADDED : !b ? DIFF_REMOVED : DIFF_IN_BOTH;
-	add_metrics(diff, table, a, b);
+	add_metrics(diff, table, a, b, is_the_run(diff, a, b));
 }
 
 /* In B's order, then what B no longer has. */
@@ -233,6 +248,8 @@ static void add_quality(struct diff *diff)
 
 bool diff_is_primary(const struct diff *diff, const struct diff_place *place)
 {
+	if (place->row->presence != DIFF_IN_BOTH)
+		return false;
 	if (diff->options.stage_count && place->table->scope == DIFF_STAGE)
 		return diff->options.metric_count || place->row->metric == METRIC_WALL;
 	if (place->table->scope == DIFF_RUN)
@@ -334,7 +351,7 @@ void diff_compute(const struct run_record *const *a, size_t a_count, const struc
 	side_collect(a, a_count, &out->sides[0]);
 	side_collect(b, b_count, &out->sides[1]);
 	if (!options->stage_count)
-		add_metrics(out, diff_add_table(out, DIFF_RUN, "run"), &out->sides[0].run, &out->sides[1].run);
+		add_metrics(out, diff_add_table(out, DIFF_RUN, "run"), &out->sides[0].run, &out->sides[1].run, false);
 	add_stages(out);
 	add_quality(out);
 	diff_warn(out);

@@ -41,7 +41,10 @@ struct diff_row {
 	enum metric_direction direction;
 	bool direction_guessed; /* from the name */
 	enum metric_noise noise;
-	bool minor; /* says how it was measured or what else went on: shown only when asked for */
+	enum diff_presence presence;
+	/* Says how it was measured or what else went on, follows from another row by an assumption, or says the same as the
+	 * run's: shown only when asked for. */
+	bool minor;
 	struct change_result result;
 	double difference; /* of the medians, B less A; NaN where a side has none */
 	char *reasons[2];  /* why a side has no values, else NULL */

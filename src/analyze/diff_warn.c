@@ -238,8 +238,8 @@ static void warn_order(struct diff *diff, int at)
 		     "%s became %s from repetition to repetition: the machine may have changed meanwhile",
 		     side_names[at], drift.tau > 0 ? "slower" : "faster");
 	else if (outliers)
-		warn(diff, "outliers", "%zu of %zu repetitions of %s lie far from the others; they are kept", outliers,
-		     count, side_names[at]);
+		warn(diff, "outliers", "%zu of %zu repetitions of %s %s far from the others; kept all the same",
+		     outliers, count, side_names[at], outliers == 1 ? "lies" : "lie");
 }
 
 static void warn_few(struct diff *diff)

@@ -32,6 +32,7 @@ static void add_value(struct side_values *values, const struct metric_value *val
 	}
 	vec_push(&values->values, value->value);
 	values->inexact = values->inexact || value->lower_bound || value->method != METHOD_EXACT;
+	values->estimated = values->estimated || value->method == METHOD_ESTIMATED;
 }
 
 static char *failure_words(const struct stage_row *row)

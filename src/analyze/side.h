@@ -13,6 +13,7 @@
 struct side_values {
 	VEC(double) values; /* in the order in which they were measured */
 	bool inexact;       /* at least one was sampled, estimated or a lower bound */
+	bool estimated;     /* at least one was computed from an assumption */
 	char *reason;       /* why a repetition has none; NULL where all have one */
 };
 
