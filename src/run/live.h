@@ -82,7 +82,7 @@ struct live {
 	struct rusage usage; /* sums; ru_maxrss is the largest */
 	size_t waited;       /* processes that the warden reaped */
 	struct warden_io io;
-	double records_run_wait_s;
+	double records_run_wait_s, records_cpu_s;
 	size_t records, records_without_usage;
 	uint64_t losses_start;
 	uint64_t warden_cpu_ns;
@@ -97,7 +97,8 @@ struct live {
 	struct stage_view *view;
 };
 
-void live_begin(struct live *live); /* sources are open: take the starting points */
+void live_pids(struct live *live, struct pid_list *out); /* the stage's living processes */
+void live_begin(struct live *live);                      /* sources are open: take the starting points */
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame);
 void live_reaped(struct live *live, const struct warden_message *message);
 void live_exit_record(struct live *live, const struct exit_record *record);
