@@ -17,7 +17,6 @@ enum {
 	CHANGE_WIDTH = 9,
 	INTERVAL_WIDTH = 17,
 	SEEN_WIDTH = 9,
-	WIDE = 96, /* columns from which on there is room for what could have been seen */
 	LEAST_NAME = 8,
 };
 
@@ -26,7 +25,6 @@ struct page {
 	const struct render_options *options;
 	struct str *out;
 	int where_width, name_width;
-	bool seen_column;
 };
 
 static struct flow flow_of(const struct page *page)
@@ -81,17 +79,23 @@ static void end_line(const struct page *page)
 	str_append_char(page->out, '\n');
 }
 
-/* A narrow terminal loses the interval before it loses the names. */
+/* What a narrow terminal loses first: the last of these, so never the change itself. */
+static const struct {
+	int width, from_columns;
+} columns[] = {{VALUE_WIDTH, 52}, {VALUE_WIDTH, 52}, {CHANGE_WIDTH, 0}, {INTERVAL_WIDTH, 72}, {SEEN_WIDTH, 96}};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), CHANGE_COLUMN = 2 };
+
 static int numbers_width(const struct page *page)
 {
-	int width = 3 * (1 + VALUE_WIDTH) + 1 + INTERVAL_WIDTH + (page->seen_column ? 1 + SEEN_WIDTH : 0);
-	return page->options->columns < 72 ? width - 1 - INTERVAL_WIDTH : width;
+	int width = 0;
+	for (int i = 0; i < COLUMNS; i++)
+		width += page->options->columns >= columns[i].from_columns ? 1 + columns[i].width : 0;
+	return width;
 }
 
 static void measure(struct page *page)
 {
 	int where = 0, name = 0, room;
-	page->seen_column = page->options->columns >= WIDE;
 	for (size_t i = 0; i < page->delta->diff->ranking.len; i++) {
 		const struct diff_place *place = &page->delta->diff->ranking.items[i];
 		char *where_text = text_clean(where_of(place), page->options->unicode);
@@ -113,19 +117,18 @@ static void measure(struct page *page)
 
 static void put_numbers(const struct page *page, enum style style, const char *const *cells)
 {
-	static const int widths[] = {VALUE_WIDTH, VALUE_WIDTH, CHANGE_WIDTH, INTERVAL_WIDTH, SEEN_WIDTH};
-	for (int i = 0; i < 5; i++) {
-		if ((i == 3 && page->options->columns < 72) || (i == 4 && !page->seen_column))
+	for (int i = 0; i < COLUMNS; i++) {
+		if (page->options->columns < columns[i].from_columns)
 			continue;
 		str_append_char(page->out, ' ');
-		put_cell(page, i == 2 ? style : STYLE_PLAIN, cells[i], widths[i], true);
+		put_cell(page, i == CHANGE_COLUMN ? style : STYLE_PLAIN, cells[i], columns[i].width, true);
 	}
 }
 
 static void put_row(const struct page *page, const struct diff_place *place)
 {
 	char a[FORMAT_SIZE], b[FORMAT_SIZE], change[FORMAT_SIZE], interval[FORMAT_SIZE], seen[FORMAT_SIZE];
-	const char *cells[] = {a, b, change, interval, seen};
+	const char *cells[COLUMNS] = {a, b, change, interval, seen};
 	diff_words_median(place->row, 0, a);
 	diff_words_median(place->row, 1, b);
 	diff_words_change(place->row, change);
@@ -142,7 +145,7 @@ static void put_row(const struct page *page, const struct diff_place *place)
 static void put_titles(const struct page *page, const char *title)
 {
 	char interval[FORMAT_SIZE];
-	const char *cells[] = {"A", "B", "change", interval, "can see"};
+	const char *cells[COLUMNS] = {"A", "B", "change", interval, "can see"};
 	snprintf(interval, sizeof(interval), "%g %% interval", 100 * (1 - 2 * page->delta->diff->options.alpha));
 	put_cell(page, STYLE_BOLD, title, 2 + page->where_width + 1 + page->name_width, false);
 	put_numbers(page, STYLE_PLAIN, cells);

@@ -21,7 +21,7 @@ static void put_change(double ratio, bool unit, char *out)
 	else if (ratio >= 10)
 		snprintf(out, FORMAT_SIZE, ratio < 9999.5 ? "×%.3g" : "×%.1e", ratio);
 	else if (fabs(percent) < 0.05 && percent != 0)
-		snprintf(out, FORMAT_SIZE, "%s0.1%s", percent > 0 ? "<+" : ">-", sign);
+		snprintf(out, FORMAT_SIZE, "%c<0.1%s", percent > 0 ? '+' : '-', sign);
 	else
 		snprintf(out, FORMAT_SIZE, "%+.1f%s", percent, sign);
 }

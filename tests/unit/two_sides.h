@@ -9,6 +9,7 @@
 #include "stats/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_RUNS = 8 };
 
