@@ -196,9 +196,8 @@ static bool is_the_run(const struct diff *diff, const struct side_part *a, const
 	return a && b && diff->sides[0].stages.len == 1 && diff->sides[1].stages.len == 1 && !diff->options.stage_count;
 }
 
-static void add_stage(struct diff *diff, const struct side_part *a, const struct side_part *b)
+static void add_stage(struct diff *diff, const char *name, const struct side_part *a, const struct side_part *b)
 {
-	const char *name = a ? a->name : b->name;
 	if (!wanted(diff->options.stages, diff->options.stage_count, name))
 		return;
 	struct diff_table *table = diff_add_table(diff, DIFF_STAGE, name);
@@ -211,10 +210,10 @@ static void add_stages(struct diff *diff)
 {
 	const struct side *a = &diff->sides[0], *b = &diff->sides[1];
 	for (size_t i = 0; i < b->stages.len; i++)
-		add_stage(diff, side_stage(a, b->stages.items[i].name), &b->stages.items[i]);
+		add_stage(diff, b->stages.items[i].name, side_stage(a, b->stages.items[i].name), &b->stages.items[i]);
 	for (size_t i = 0; i < a->stages.len; i++)
 		if (!side_stage(b, a->stages.items[i].name))
-			add_stage(diff, &a->stages.items[i], NULL);
+			add_stage(diff, a->stages.items[i].name, &a->stages.items[i], NULL);
 }
 
 static void add_quality_row(struct diff *diff, struct diff_table *table, const char *name)
