@@ -11,7 +11,7 @@
  * the program could notice. A record that cannot be written is dropped. They are not for signal handlers.
  *
  * A call costs a handful of system calls (some microseconds) under pitot and one look at the environment elsewhere:
- *made for epochs, chunks and phases, not for inner loops.
+ * made for epochs, chunks and phases, not for inner loops.
  *
  * With PITOT_DISABLE defined before the include the calls compile to nothing and no library is needed.
  */

@@ -4,18 +4,19 @@
  *	gpu-bound            GPU at least 60 % busy on average while less than 80 % of one core was
  *	cpu-starved          stopped by a CPU quota for at least 25 % of the time it wanted to run
  *	cpu-bound            at least 75 % of all cores busy
- *	cpu-starved          in the run queue for at least 25 % of the time it wanted to run
+ *	cpu-starved          in the run queue for at least 25 % of the time it wanted to run, and 10 % of all time
  *	cpu-bound, one core  between 75 % and 125 % of one core, with more than one available
  *	cpu-bound            more than that: several cores, not all
- *	memory-bound         memory pressure for at least 15 % of the time, or 100 major faults a second with swap in
- *use io-bound             I/O pressure for at least 20 % of the time, or 20 MB/s to and from devices, or 100 major
+ *	memory-bound         memory pressure for at least 15 % of the time, or 100 major faults a second, swap in use
+ *	io-bound             I/O pressure for at least 20 % of the time, or 20 MB/s to and from devices, or 100 major
  *	                     faults a second (files read through mappings)
  *	wait-bound           less than 25 % of one core
  *	mixed                what is left
  *
  * The order matters. A program with more threads than cores waits in the run queue by its own making: it uses all
- * cores, so that is asked before starvation. Pressure (PSI) and the GPU are machine-wide and may come from somebody
- * else, so pressure is only asked of stages that left a core idle, and the evidence says whose it is. What is not known
+ * cores, so that is asked before starvation. Pressure (PSI), where there is no control group,
+ * and the GPU are machine-wide and may come from somebody else, so pressure is only asked of stages that left a core
+ * idle, and the evidence says whose it is. What is not known
  * is NaN, and no comparison with NaN holds: a rule without its numbers never fires.
  */
 #include "analyze/verdict.h"
@@ -25,7 +26,7 @@
 
 static const double shortest_s = 0.02; /* below this, start-up noise is all there is */
 static const double gpu_busy_percent = 60, gpu_cpu_below = 0.8;
-static const double starved_share = 0.25;
+static const double starved_share = 0.25, starved_of_wall = 0.1;
 static const double cores_busy_share = 0.75, one_core_busy = 0.75, one_core_at_most = 1.25;
 static const double memory_pressure_share = 0.15, io_pressure_share = 0.2;
 static const double device_bytes_per_s = 20e6;
@@ -37,8 +38,10 @@ struct facts {
 	double wall, cores;
 	double busy;                         /* cores' worth of CPU time: cpu time / wall */
 	double queue;                        /* share of the time it wanted to run that it spent in the run queue */
+	double queue_of_wall;                /* the same, of the wall time */
 	double throttled;                    /* the same, stopped by a quota */
 	double memory_pressure, io_pressure; /* share of the wall time */
+	bool own_pressure;                   /* the stage's own, from its control group; else the machine's */
 	double faults, faults_per_s, swap;
 	double device_per_s;
 	double gpu;
@@ -67,9 +70,11 @@ static struct facts gather(const struct metric_value *values, double cores)
 		.cores = cores,
 		.busy = cpu / wall,
 		.queue = queue / (cpu + queue),
+		.queue_of_wall = queue / wall,
 		.throttled = throttled / (cpu + throttled),
 		.memory_pressure = known(values, METRIC_PRESSURE_MEMORY) / wall,
 		.io_pressure = known(values, METRIC_PRESSURE_IO) / wall,
+		.own_pressure = str_starts(values[METRIC_PRESSURE_IO].source, "cgroup"),
 		.faults = faults,
 		.faults_per_s = faults / wall,
 		.swap = known(values, METRIC_SYSTEM_SWAP_PEAK),
@@ -98,11 +103,11 @@ static void say_busy(struct str *out, const struct facts *f)
 		str_appendf(out, ", %.0f available", f->cores);
 }
 
-static void say_pressure(struct str *out, const char *kind, double share)
+static void say_pressure(struct str *out, const char *kind, double share, bool own)
 {
 	str_appendf(out, ", %s pressure ", kind);
 	say_share(out, share);
-	str_append(out, " of the time (whole machine)");
+	str_append(out, own ? " of the time" : " of the time (whole machine)");
 }
 
 /* What else is worth knowing beside the number that decided. */
@@ -119,9 +124,9 @@ static void say_rest(struct str *out, const struct facts *f)
 		str_append(out, " of its running time");
 	}
 	if (f->io_pressure >= worth_saying)
-		say_pressure(out, "I/O", f->io_pressure);
+		say_pressure(out, "I/O", f->io_pressure, f->own_pressure);
 	if (f->memory_pressure >= worth_saying)
-		say_pressure(out, "memory", f->memory_pressure);
+		say_pressure(out, "memory", f->memory_pressure, f->own_pressure);
 }
 
 static bool is_gpu(const struct facts *f, struct str *out)
@@ -155,7 +160,7 @@ static bool is_all_cores(const struct facts *f, struct str *out)
 
 static bool is_queued(const struct facts *f, struct str *out)
 {
-	if (!(f->queue >= starved_share))
+	if (!(f->queue >= starved_share && f->queue_of_wall >= starved_of_wall))
 		return false;
 	str_append(out, "ready but without a core ");
 	say_share(out, f->queue);
@@ -199,7 +204,7 @@ static bool is_memory(const struct facts *f, struct str *out)
 		return false;
 	say_busy(out, f);
 	if (pressed)
-		say_pressure(out, "memory", f->memory_pressure);
+		say_pressure(out, "memory", f->memory_pressure, f->own_pressure);
 	if (many_faults(f))
 		say_faults(out, f);
 	if (f->swap > 0)
@@ -214,7 +219,7 @@ static bool is_io(const struct facts *f, struct str *out)
 		return false;
 	say_busy(out, f);
 	if (pressed)
-		say_pressure(out, "I/O", f->io_pressure);
+		say_pressure(out, "I/O", f->io_pressure, f->own_pressure);
 	if (moving)
 		str_appendf(out, ", %.0f MB/s to and from devices", f->device_per_s / 1e6);
 	if (many_faults(f))

@@ -7,8 +7,8 @@
  *	json_object_end(&json);
  *
  * `key` is NULL inside arrays and at the top. Text that is not UTF-8 is written with U+FFFD in place of the bad bytes,
- *so that what comes out always parses. Numbers have the fewest digits that read back as the same double; a number that
- *is not finite becomes null.
+ * so that what comes out always parses. Numbers have the fewest digits that read back as the same double; a number that
+ * is not finite becomes null.
  */
 #ifndef PITOT_BASE_JSON_H
 #define PITOT_BASE_JSON_H

@@ -80,17 +80,22 @@ static int store_value(const struct opt *option, void *into, const char *value, 
 	return err_set(err, ERR_INTERNAL, "--%s: option of an unknown kind", option->name);
 }
 
-static int unknown_error(const struct opt *options, const char *name, struct err *err)
+const char *opt_suggest(const struct opt *options, const char *name)
 {
 	VEC(const char *) names = {0};
 	for (const struct opt *option = options; option->name; option++)
 		vec_push(&names, option->name);
 	vec_push(&names, "help");
 	const char *meant = str_suggest(name, names.items, names.len);
-	int code = meant ? err_set(err, ERR_USAGE, "unknown option --%s; did you mean --%s?", name, meant)
-			 : err_set(err, ERR_USAGE, "unknown option --%s", name);
 	vec_fini(&names);
-	return code;
+	return meant;
+}
+
+int opt_unknown_error(const struct opt *options, const char *name, struct err *err)
+{
+	const char *meant = opt_suggest(options, name);
+	return meant ? err_set(err, ERR_USAGE, "unknown option --%s; did you mean --%s?", name, meant)
+		     : err_set(err, ERR_USAGE, "unknown option --%s", name);
 }
 
 struct cursor {
@@ -108,7 +113,7 @@ static int parse_unknown(const struct opt_parser *parser, struct cursor *cursor,
 		cursor->at += took_next;
 		return 0;
 	}
-	return unknown_error(parser->options, name, err);
+	return opt_unknown_error(parser->options, name, err);
 }
 
 static int parse_long(const struct opt_parser *parser, struct cursor *cursor, struct err *err)

@@ -68,6 +68,11 @@ struct opt_parser {
 int opt_parse(const struct opt_parser *parser, int argc, char **argv, struct opt_texts *rest, size_t *dashes,
 	      struct err *err);
 
+/* "unknown option --jbos; did you mean --jobs?" */
+int opt_unknown_error(const struct opt *options, const char *name, struct err *err);
+/* The option that was probably meant, or NULL. */
+const char *opt_suggest(const struct opt *options, const char *name);
+
 /* Appends one line per option. */
 void opt_describe(const struct opt *options, struct str *out);
 bool opt_takes_value(const struct opt *option);

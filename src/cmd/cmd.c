@@ -132,21 +132,22 @@ static int print_commands(FILE *to)
 {
 	fprintf(to, "usage: pitot COMMAND ...\n\n");
 	for (const struct cmd *const *cmd = cmd_table; *cmd; cmd++)
-		if (!(*cmd)->hidden)
-			fprintf(to, "  %-10s  %s\n", (*cmd)->name, (*cmd)->summary);
+		fprintf(to, "  %-10s  %s\n", (*cmd)->name, (*cmd)->summary);
 	fprintf(to, "\n'pitot COMMAND -h' lists a command's options, 'pitot COMMAND --help' is its manual.\n");
 	return 0;
 }
 
 static int unknown_command(const char *name)
 {
-	const char *names[sizeof(cmd_table) / sizeof(cmd_table[0])];
-	size_t count = 0;
+	const char *names[sizeof(cmd_table) / sizeof(cmd_table[0]) + 2] = {"--help", "--version"};
+	size_t count = 2;
 	for (const struct cmd *const *cmd = cmd_table; *cmd; cmd++)
 		names[count++] = (*cmd)->name;
 	const char *meant = str_suggest(name, names, count);
-	fprintf(stderr, "pitot: unknown command '%s'", name);
-	fprintf(stderr, meant ? "; did you mean '%s'?\n" : "\n", meant);
+	fprintf(stderr, name[0] == '-' ? "pitot: unknown option %s" : "pitot: unknown command '%s'", name);
+	if (meant)
+		fprintf(stderr, name[0] == '-' ? "; did you mean %s?" : "; did you mean '%s'?", meant);
+	fprintf(stderr, "\n");
 	fprintf(stderr, "Try 'pitot -h'.\n");
 	return err_exit_status(ERR_USAGE);
 }

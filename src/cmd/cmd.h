@@ -15,7 +15,6 @@ struct cmd {
 	const struct opt *options;
 	/* argv without the command's own name; the exit status. */
 	int (*run)(int argc, char **argv);
-	bool hidden; /* not in the list of commands */
 };
 
 /* The whole command line; the exit status. */

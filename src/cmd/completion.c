@@ -129,7 +129,8 @@ static int run_completion(int argc, char **argv)
 		status = cmd_output(&cmd_completion, NULL, text.text, text.len);
 	}
 	if (status < 0)
-		status = cmd_usage_error(&cmd_completion, "expected one of bash, zsh, fish");
+		status = cmd_usage_error(&cmd_completion, "expected one of bash, zsh, fish%s%s%s",
+					 rest.len ? ", not '" : "", rest.len ? rest.items[0] : "", rest.len ? "'" : "");
 out:
 	str_fini(&text);
 	vec_fini(&rest);
@@ -140,5 +141,4 @@ const struct cmd cmd_completion = {.name = "completion",
 				   .summary = "print completions for bash, zsh or fish",
 				   .arguments = "bash|zsh|fish",
 				   .options = completion_options,
-				   .run = run_completion,
-				   .hidden = true};
+				   .run = run_completion};

@@ -9,11 +9,14 @@
 #include "store/history.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { UNSAID = -1000 }; /* of a number that was not given, so that a 0 can be refused */
 
 struct run_args {
 	const char *output, *history, *report_dir, *name, *format;
@@ -85,6 +88,11 @@ static int keep_unknown(void *context, const char *name, const char *value, cons
 
 static int take_overrides(struct run_args *args)
 {
+	if (!args->gpu)
+		vec_push(&args->overrides.values, ((struct param_override){.name = "enable_gpu_sampling",
+									   .value = "false",
+									   .source = "--no-gpu-sampling",
+									   .if_declared = true}));
 	for (size_t i = 0; i < args->param_files.len; i++)
 		vec_push(&args->overrides.param_files, args->param_files.items[i]);
 	for (size_t i = 0; i < args->set.len; i++) {
@@ -100,13 +108,15 @@ static int take_overrides(struct run_args *args)
 
 static int check_numbers(const struct run_args *args)
 {
-	if (args->jobs < 0 || args->jobs > 1000)
+	if (args->jobs != UNSAID && (args->jobs < 1 || args->jobs > 1000))
 		return cmd_usage_error(&cmd_run, "--jobs: expected 1 to 1000");
 	if (args->repeat < 1 || args->repeat > 100000)
 		return cmd_usage_error(&cmd_run, "--repeat: expected 1 to 100000");
 	if (args->warmup < 0 || args->warmup > 100000)
 		return cmd_usage_error(&cmd_run, "--warmup: expected 0 to 100000");
-	if (args->interval_ns && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
+	if (!isnan(args->watts) && args->watts < 0)
+		return cmd_usage_error(&cmd_run, "--watts: expected 0 or more");
+	if (args->interval_ns != UINT64_MAX && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
 		return cmd_usage_error(&cmd_run, "--interval: expected 1ms to 1h");
 	return 0;
 }
@@ -127,9 +137,15 @@ static int load_command(struct run_args *args, const struct opt_texts *rest, str
 	struct err err;
 	if (rest->len == 0)
 		return cmd_usage_error(&cmd_run, "nothing after '--': expected a command");
-	if (args->overrides.values.len)
-		return cmd_usage_error(&cmd_run, "unknown option %s (parameters belong to pipeline files)",
-				       args->overrides.values.items[0].source);
+	for (size_t i = 0; i < args->overrides.values.len; i++) {
+		const struct param_override *flag = &args->overrides.values.items[i];
+		if (flag->if_declared || strcmp(flag->source, "--set") == 0)
+			continue;
+		opt_unknown_error(run_options, flag->name, &err);
+		return cmd_fail(&cmd_run, &err);
+	}
+	if (args->set.len || args->param_files.len)
+		return cmd_usage_error(&cmd_run, "parameters belong to pipeline files, not to commands");
 	return pipeline_for_command(rest->items, rest->len, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
 }
 
@@ -147,7 +163,27 @@ static int load_file(struct run_args *args, const struct opt_texts *rest, const 
 	if (access(path, F_OK) != 0 && !strchr(path, '.') && !strchr(path, '/'))
 		return cmd_usage_error(&cmd_run, "no pipeline file '%s'; to profile a command: pitot run -- %s", path,
 				       path);
-	return pipeline_load(path, &args->overrides, scratch, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
+	if (pipeline_load(path, &args->overrides, scratch, out, &err) == 0)
+		return 0;
+	/* A flag that is no parameter of the pipeline's may have been meant as one of ours. */
+	for (size_t i = 0; err.code == ERR_USAGE && i < args->overrides.values.len; i++) {
+		const struct param_override *flag = &args->overrides.values.items[i];
+		if (str_starts(err.text, flag->source) && opt_suggest(run_options, flag->name))
+			opt_unknown_error(run_options, flag->name, &err);
+	}
+	return cmd_fail(&cmd_run, &err);
+}
+
+static int unknown_stage(const struct pipeline *pipeline, const char *name)
+{
+	VEC(const char *) names = {0};
+	for (size_t i = 0; i < pipeline->stages.len; i++)
+		vec_push(&names, pipeline->stages.items[i].name);
+	const char *meant = str_suggest(name, names.items, names.len);
+	vec_fini(&names);
+	if (meant)
+		return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'; did you mean '%s'?", name, meant);
+	return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'", name);
 }
 
 static int keep_only(const struct run_args *args, struct pipeline *pipeline)
@@ -159,7 +195,7 @@ static int keep_only(const struct run_args *args, struct pipeline *pipeline)
 		for (size_t k = 0; k < pipeline->stages.len; k++)
 			found |= strcmp(pipeline->stages.items[k].name, args->only.items[i]) == 0;
 		if (!found)
-			return cmd_usage_error(&cmd_run, "--only: no stage is called '%s'", args->only.items[i]);
+			return unknown_stage(pipeline, args->only.items[i]);
 	}
 	for (size_t k = 0; k < pipeline->stages.len; k++) {
 		struct stage_spec *stage = &pipeline->stages.items[k];
@@ -236,7 +272,7 @@ static enum progress_mode pick_progress(const struct run_args *args, bool comman
 {
 	const char *terminal = getenv("TERM");
 	if (args->quiet || command)
-		return PROGRESS_NONE;
+		return args->quiet ? PROGRESS_NONE : PROGRESS_NOTES;
 	bool can_move = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
 	return can_move && !args->show_output ? PROGRESS_LIVE : PROGRESS_PLAIN;
 }
@@ -312,41 +348,62 @@ static int exit_status(const struct run_outcome *outcome)
 	return outcome->status == STATUS_OK ? 0 : 1;
 }
 
+static void fill_options(const struct run_args *args, bool command, struct run_options *out)
+{
+	*out = (struct run_options){.interval_ns = args->interval_ns == UINT64_MAX ? 0 : args->interval_ns,
+				    .jobs = args->jobs == UNSAID ? 0 : (int)args->jobs,
+				    .repeat = (int)args->repeat,
+				    .warmup = (int)args->warmup,
+				    .cgroup = args->cgroup,
+				    .exit_records = args->exit_records,
+				    .pmu = args->pmu,
+				    .gpu = args->gpu,
+				    .pss = args->pss ? 1 : -1,
+				    .watts = isnan(args->watts) ? -1 : args->watts,
+				    .timeout_ns = args->timeout_ns,
+				    .inherit = args->inherit,
+				    .pass_output = args->show_output,
+				    .foreground = command};
+}
+
+/* Runs into the file that was asked for, or into a new one in the history. A name there is free but not reserved: two
+ * runs that begin in the same second may meet, and then the loser takes the next. */
+static int execute(const struct run_args *args, const struct pipeline *pipeline, struct run_options *options,
+		   struct nursery *nursery, const struct run_observer *observer, char **file,
+		   struct run_outcome *outcome)
+{
+	struct err err;
+	int code = 0;
+	for (int tries = 0; tries < 10; tries++) {
+		free(*file);
+		*file = args->output ? mem_strdup(args->output) : NULL;
+		code = args->output ? 0
+				    : history_new_path(options->history, pipeline->name, clock_utc_ns(), file, &err);
+		if (code)
+			break;
+		options->file = *file;
+		code = run_execute(pipeline, options, nursery, observer, outcome, &err);
+		if (!code || args->output || access(*file, F_OK) != 0)
+			break;
+	}
+	return code ? cmd_fail(&cmd_run, &err) : 0;
+}
+
 static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, struct nursery **nursery,
 			const char *scratch, bool command)
 {
-	struct err err;
 	struct run_outcome outcome;
 	struct render_options view;
+	struct run_options options;
 	char *history = history_dir(args->history), *file = NULL, *argv = argv_json(args);
-	int status = 0;
-	if (args->output)
-		file = mem_strdup(args->output);
-	else if (history_new_path(history, pipeline->name, clock_utc_ns(), &file, &err) != 0)
-		status = cmd_fail(&cmd_run, &err);
-	struct run_options options = {.file = file,
-				      .history = history,
-				      .argv_json = argv,
-				      .interval_ns = args->interval_ns,
-				      .jobs = (int)args->jobs,
-				      .repeat = (int)args->repeat,
-				      .warmup = (int)args->warmup,
-				      .cgroup = args->cgroup,
-				      .exit_records = args->exit_records,
-				      .pmu = args->pmu,
-				      .gpu = args->gpu,
-				      .pss = args->pss ? 1 : -1,
-				      .watts = args->watts,
-				      .timeout_ns = args->timeout_ns,
-				      .inherit = args->inherit,
-				      .pass_output = args->show_output,
-				      .foreground = command,
-				      .channel_dir = scratch};
+	fill_options(args, command, &options);
+	options.history = history;
+	options.argv_json = argv;
+	options.channel_dir = scratch;
 	render_options_for(STDERR_FILENO, 0, false, &view);
 	struct progress *progress = progress_new(STDERR_FILENO, pick_progress(args, command), &view);
 	struct run_observer observer = progress_observer(progress);
-	if (!status && run_execute(pipeline, &options, *nursery, &observer, &outcome, &err) != 0)
-		status = cmd_fail(&cmd_run, &err);
+	int status = execute(args, pipeline, &options, *nursery, &observer, &file, &outcome);
 	progress_free(progress);
 	nursery_stop(*nursery); /* the configuration copies are gone after this */
 	*nursery = NULL;
@@ -414,7 +471,9 @@ static int with_pipeline(struct run_args *args, const struct opt_texts *rest, si
 static int run_run(int argc, char **argv)
 {
 	struct run_args args = {.repeat = 1,
-				.watts = -1,
+				.jobs = UNSAID,
+				.interval_ns = UINT64_MAX,
+				.watts = NAN,
 				.gpu = true,
 				.pmu = true,
 				.cgroup = true,

@@ -89,6 +89,7 @@ static size_t step_heredoc(struct shell_state *state, const char *text)
 	}
 	if (text[0] == '\\' && text[1] && text[1] != '\n')
 		return 2;
+	state->uncertain |= text[0] == '\\';
 	state->heredoc_line_start = text[0] == '\n';
 	return 1;
 }
@@ -96,6 +97,11 @@ static size_t step_heredoc(struct shell_state *state, const char *text)
 /* What "$" opens, in all frames but single quotes. */
 static size_t step_dollar(struct shell_state *state, const char *text)
 {
+	/* $$ is a whole of its own: in $$( the parenthesis opens no command. */
+	if (text[1] == '$') {
+		state->in_word = true;
+		return 2;
+	}
 	if (text[1] == '(' && text[2] == '(') {
 		push(state, SHELL_ARITHMETIC);
 		return 3;
@@ -108,8 +114,9 @@ static size_t step_dollar(struct shell_state *state, const char *text)
 		push(state, SHELL_BRACE);
 		return 2;
 	}
-	/* In some shells $'…' has backslash escapes, in others it is a dollar sign before plain single quotes. */
-	if (text[1] == '\'' && top(state)->kind != SHELL_DOUBLE)
+	/* In some shells $'…' has backslash escapes and $[…] is arithmetic, in others both are a dollar sign and then
+	 * the rest. */
+	if ((text[1] == '\'' && top(state)->kind != SHELL_DOUBLE) || text[1] == '[')
 		state->uncertain = true;
 	state->in_word = true;
 	return 1;
@@ -119,6 +126,11 @@ static size_t step_parenthesis(struct shell_state *state, const char *text)
 {
 	struct shell_frame *frame = top(state);
 	state->in_word = false;
+	/* Some shells evaluate (( … )) as arithmetic, and then run $( … ) even out of single quotes. */
+	if (text[0] == '(' && text[1] == '(' && frame->kind != SHELL_ARITHMETIC) {
+		push(state, SHELL_ARITHMETIC);
+		return 2;
+	}
 	if (text[0] == '(') {
 		frame->parentheses++;
 		return 1;
@@ -201,14 +213,24 @@ static size_t step_single(struct shell_state *state, const char *text)
 	return 1;
 }
 
+/* A continued line is one line to the shell: it may put two halves of a token together, such as "$" and "(". */
+static size_t step_continuation(struct shell_state *state)
+{
+	bool is_split = state->before && strchr("$(<)", state->before);
+	state->uncertain |= is_split || (state->depth > 0 && state->in_word);
+	return 2;
+}
+
 static size_t step_backslash(struct shell_state *state, const char *text)
 {
+	if (text[1] == '\n')
+		return step_continuation(state);
 	state->uncertain |= text[1] == '`' && inside(state, SHELL_BACKQUOTE);
 	state->in_word = true;
 	return text[1] ? 2 : 1;
 }
 
-size_t shell_step(struct shell_state *state, const char *text)
+static size_t step(struct shell_state *state, const char *text)
 {
 	enum shell_frame_kind kind = top(state)->kind;
 	if (state->heredoc_open)
@@ -216,8 +238,10 @@ size_t shell_step(struct shell_state *state, const char *text)
 	if (text[0] == '`' && (kind != SHELL_SINGLE || inside(state, SHELL_BACKQUOTE)) &&
 	    (!state->in_comment || inside(state, SHELL_BACKQUOTE)))
 		return step_backquote(state);
-	if (state->in_comment && text[0] != '\n')
+	if (state->in_comment && text[0] != '\n') {
+		state->uncertain |= text[0] == '\\' && inside(state, SHELL_BACKQUOTE);
 		return 1;
+	}
 	state->in_comment = false;
 	if (kind == SHELL_SINGLE)
 		return step_single(state, text);
@@ -234,6 +258,14 @@ size_t shell_step(struct shell_state *state, const char *text)
 	else if (kind == SHELL_COMMAND || kind == SHELL_BACKQUOTE)
 		return step_command(state, text);
 	return 1;
+}
+
+size_t shell_step(struct shell_state *state, const char *text)
+{
+	size_t bytes = step(state, text);
+	if (strncmp(text, "\\\n", 2) != 0)
+		state->before = text[bytes - 1];
+	return bytes;
 }
 
 static bool is_whole_number(const char *value)

@@ -2,17 +2,17 @@
  * shell_quote.h - follows the quoting of a shell script byte by byte, so that a value can be put in as literal text.
  *
  * shell_step walks over the script; wherever it stands, shell_insert writes a value in the form that the shell reads
- *back as exactly that text at this place: a single-quoted word outside quotes, escaped for double quotes within them,
- *escaped for single quotes within those. The invariant is that a value never becomes code. Where that cannot be
- *promised by quoting, the value itself must be harmless, or it is refused:
+ * back as exactly that text at this place: a single-quoted word outside quotes, escaped for double quotes within them,
+ * escaped for single quotes within those. The invariant is that a value never becomes code. Where that cannot be
+ * promised by quoting, the value itself must be harmless, or it is refused:
  *
  *	place                                      what is accepted
- *	$(( … ))                                   a whole number
+ *	$(( … )), (( … ))                          a whole number
  *	${ … }, backquotes, here-documents,        letters, digits and _ . / : , + @ % -
  *	after $'…' or `case` within $( … )
  *
  * Caveat: only the script's own shell is followed. Text that the script hands to another one (eval, sh -c, ssh) is
- *parsed again there.
+ * parsed again there.
  */
 #ifndef PITOT_CONFIG_SHELL_QUOTE_H
 #define PITOT_CONFIG_SHELL_QUOTE_H
@@ -41,6 +41,7 @@ struct shell_state {
 	int depth;
 	bool in_word; /* the byte before belongs to the same word: a '#' here is no comment */
 	bool in_comment;
+	char before;    /* the last byte stepped over, continued lines left out */
 	bool uncertain; /* shells may disagree about where we are */
 	bool heredoc_pending, heredoc_open, heredoc_tabs, heredoc_line_start;
 	char heredoc_end[SHELL_DELIMITER_SIZE];

@@ -201,7 +201,7 @@ static int expand_raw(const struct scope *scope, const char *text, struct str *o
 	while (*text && !code) {
 		struct reference reference = {0};
 		const char *value;
-		size_t used = str_starts(text, "$${") ? 3 : 1;
+		size_t used = str_starts(text, "$${") ? 3 : str_starts(text, "$$") ? 2 : 1;
 		if (used == 1 && str_starts(text, "${"))
 			reference_parse(text, &reference);
 		if (reference.form == REFERENCE_RAW) {
@@ -268,6 +268,7 @@ static int step_shell(const struct scope *scope, struct shell_state *state, cons
 		code = append_quoted(scope, state, &reference, out);
 		*used = reference.length;
 		state->in_word = true;
+		state->before = '}';
 	} else if (!code) {
 		size_t bytes = shell_step(state, text + hidden);
 		str_append_bytes(out, text + hidden, bytes);

@@ -8,8 +8,8 @@
  *	$${                   a literal ${
  *
  * In a shell script values are inserted as literal text (see shell_quote.h), every other ${…} is the shell's own and
- *stays, unless its name is so close to a parameter's that it was probably meant; and comments stay as they are.
- *Everywhere else an unknown name is an error.
+ * stays, unless its name is so close to a parameter's that it was probably meant; and comments stay as they are.
+ * Everywhere else an unknown name is an error.
  */
 #ifndef PITOT_CONFIG_SUBSTITUTE_H
 #define PITOT_CONFIG_SUBSTITUTE_H

@@ -126,6 +126,13 @@ static void append_load(const struct progress *progress, const struct stage_view
 		str_appendf(out, "  waiting for %d left behind", stage->processes);
 }
 
+static void append_outcome(const struct stage_view *stage, struct str *out)
+{
+	char memory[FORMAT_SIZE];
+	format_bytes(stage->memory_bytes, memory);
+	str_appendf(out, "  %4.0f%% cpu  %9s", stage->cpu_percent, memory);
+}
+
 static void append_stage(const struct progress *progress, const struct stage_view *stage, struct str *out)
 {
 	struct str line = {0};
@@ -136,7 +143,9 @@ static void append_stage(const struct progress *progress, const struct stage_vie
 	str_appendf(&line, " %9s", elapsed);
 	if (stage->state == VIEW_RUNNING)
 		append_load(progress, stage, &line);
-	else if (stage->state == VIEW_DONE && stage->status != STATUS_OK)
+	else if (stage->state == VIEW_DONE && stage->status == STATUS_OK)
+		append_outcome(stage, &line);
+	else if (stage->state == VIEW_DONE)
 		str_appendf(&line, "  %s%s%s", status_name(stage->status), stage->reason[0] ? ": " : "", stage->reason);
 	const char *color = color_of(progress, stage);
 	str_appendf(out, "\r\033[K%s%s ", color, mark_of(progress, stage));
@@ -214,6 +223,8 @@ static void plain_line(struct progress *progress, const struct run_view *view, c
 		str_appendf(&out, "[%zu/%zu] %s %s", at + 1, view->count, stage->name, status_name(stage->status));
 		if (stage->elapsed_ns)
 			str_appendf(&out, " %s", elapsed);
+		if (stage->status == STATUS_OK)
+			append_outcome(stage, &out);
 		str_appendf(&out, "%s%s\n", stage->reason[0] ? ": " : "", stage->reason);
 	}
 	emit(progress, &out);
@@ -245,7 +256,7 @@ static void on_note(void *context, const char *text)
 	/* Above the block, which is then drawn anew below it. */
 	if (progress->mode == PROGRESS_LIVE && progress->lines)
 		str_appendf(&out, "\033[%dA\r\033[J", progress->lines);
-	str_appendf(&out, "%s\n", text);
+	str_appendf(&out, "%s%s\n", progress->mode == PROGRESS_NOTES ? "pitot: " : "", text);
 	emit(progress, &out);
 	progress->lines = 0;
 	str_fini(&out);
@@ -258,5 +269,10 @@ struct run_observer progress_observer(struct progress *progress)
 
 void progress_free(struct progress *progress)
 {
+	struct str gap = {0};
+	str_append(&gap, "\n");
+	if (progress->mode == PROGRESS_PLAIN || progress->mode == PROGRESS_LIVE)
+		emit(progress, &gap);
+	str_fini(&gap);
 	free(progress);
 }

@@ -11,14 +11,14 @@
 #include "render/render.h"
 #include "run/run.h"
 
-enum progress_mode { PROGRESS_NONE, PROGRESS_PLAIN, PROGRESS_LIVE };
+enum progress_mode { PROGRESS_NONE, PROGRESS_NOTES /* only what a person must know */, PROGRESS_PLAIN, PROGRESS_LIVE };
 
 struct progress;
 
 struct progress *progress_new(int fd, enum progress_mode mode, const struct render_options *options);
 /* Callbacks that draw; `context` of the observer is the progress. */
 struct run_observer progress_observer(struct progress *progress);
-/* Draws the final state. */
+/* Leaves an empty line between the view and what comes after. */
 void progress_free(struct progress *progress);
 
 #endif

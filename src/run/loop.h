@@ -60,6 +60,14 @@ void stage_pass_over(struct loop *loop, size_t index, enum stage_status status, 
 int record_open(struct loop *loop, struct err *err);
 void record_close(struct loop *loop);
 
+/* setup.c */
+void loop_prepare(struct loop *loop);
+void loop_open_sources(struct loop *loop);
+int loop_open(struct loop *loop, struct err *err);
+void loop_expect_durations(struct loop *loop);
+void loop_close(struct loop *loop);
+
+void loop_set_timer(int timer, uint64_t first_ns, uint64_t every_ns);
 void loop_watch(struct loop *loop, int fd, uint32_t events, enum loop_event event, size_t stage);
 void loop_note(struct loop *loop, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void loop_changed(struct loop *loop, size_t stage);

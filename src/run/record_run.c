@@ -120,6 +120,15 @@ int record_open(struct loop *loop, struct err *err)
 	return code;
 }
 
+/* A file below the pipeline's folder is named from there: reports travel. */
+static char *short_path(const struct loop *loop, const char *path)
+{
+	const char *dir = loop->pipeline->dir;
+	size_t length = dir ? strlen(dir) : 0;
+	bool below = path && length && strncmp(path, dir, length) == 0 && path[length] == '/';
+	return mem_strdup(below ? path + length + 1 : path);
+}
+
 static void put_quality(struct loop *loop, const struct quality_row *row)
 {
 	struct err err;
@@ -141,12 +150,14 @@ static void store_quality_metrics(struct loop *loop)
 		const struct quality_spec *spec = &loop->pipeline->quality.items[i];
 		struct quality_result result;
 		quality_extract(spec, began_utc, &result);
+		char *source = short_path(loop, result.file);
 		struct quality_row row = {.name = spec->name,
 					  .known = result.known,
 					  .value = result.value,
-					  .source = result.file,
+					  .source = source,
 					  .reason = result.reason};
 		put_quality(loop, &row);
+		free(source);
 		quality_result_fini(&result);
 	}
 	for (size_t i = 0; i < loop->quality.len; i++) {
@@ -201,6 +212,19 @@ static void read_channel(struct loop *loop)
 	free(path);
 }
 
+/* Not ru_maxrss: that starts at the size of whoever started pitot, a notebook or a workflow engine perhaps. */
+static void set_own_memory(struct metric_value *value)
+{
+	char text[4096];
+	ssize_t got = file_read_small("/proc/self/status", text, sizeof(text));
+	const char *peak = got > 0 ? strstr(text, "VmHWM:") : NULL;
+	if (peak)
+		metric_set(value, strtod(peak + strlen("VmHWM:"), NULL) * 1024, METHOD_EXACT,
+			   "/proc/self/status VmHWM");
+	else
+		metric_set_absent(value, "/proc/self/status cannot be read");
+}
+
 static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 {
 	struct metric_value values[METRIC_COUNT] = {0};
@@ -213,8 +237,7 @@ static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 	metric_set(&values[METRIC_WALL], (double)wall_ns / 1e9, METHOD_EXACT, "monotonic clock");
 	metric_set(&values[METRIC_SELF_CPU], cpu, METHOD_EXACT, "getrusage of pitot and its wardens");
 	metric_set(&values[METRIC_SELF_WALL], (double)loop->idle_ns / 1e9, METHOD_EXACT, "monotonic clock");
-	metric_set(&values[METRIC_SELF_MEMORY_PEAK], (double)usage.ru_maxrss * 1024, METHOD_EXACT,
-		   "getrusage ru_maxrss");
+	set_own_memory(&values[METRIC_SELF_MEMORY_PEAK]);
 	metric_set(&values[METRIC_SELF_INTERVAL], (double)loop->interval_ns / 1e9, METHOD_EXACT, "pitot");
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, 0, values, &err), &err);
 	if (!loop->shared.cgroups && loop->options->cgroup)

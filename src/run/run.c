@@ -11,6 +11,7 @@
 #include "store/history.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,13 +25,14 @@
 #include <unistd.h>
 
 enum {
-	DEFAULT_INTERVAL_NS = 100000000,
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
 	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
+	DRAIN_BYTES = 2 << 20,   /* more than a pipe holds */
 	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
+static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
 
 /* ---- small things ---- */
 
@@ -67,7 +69,7 @@ void loop_changed(struct loop *loop, size_t stage)
 	loop->observer->changed(loop->observer->context, &loop->view, stage);
 }
 
-static void set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
+void loop_set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
 {
 	struct itimerspec when = {.it_value = {(time_t)(first_ns / NS_PER_S), (long)(first_ns % NS_PER_S)},
 				  .it_interval = {(time_t)(every_ns / NS_PER_S), (long)(every_ns % NS_PER_S)}};
@@ -185,6 +187,13 @@ static void check_deadlines(struct loop *loop)
 			continue;
 		if (live->deadline_ns && now >= live->deadline_ns)
 			end_stage(live, ENDING_TIMEOUT, SIGTERM);
+		if (live->linger_ns && now >= live->linger_ns) {
+			live->linger_ns = 0;
+			loop_note(loop,
+				  "%s: its main process has ended, but %d of its descendants go on; waiting for them "
+				  "('survivors: kill' or 'leave' in a pipeline file changes that)",
+				  live->spec->name, live->view->processes);
+		}
 		if (live->kill_ns && now >= live->kill_ns) {
 			warden_send(live->control, WARDEN_KILL, SIGKILL);
 			/* Processes that were being born escape one pass; ask again until the warden says done. */
@@ -198,8 +207,8 @@ static int wait_ms(const struct loop *loop)
 	uint64_t next = 0, now = clock_mono_ns();
 	for (size_t i = 0; i < loop->view.count; i++) {
 		const struct live *live = loop->running[i];
-		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0};
-		for (int k = 0; k < 2; k++)
+		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0, live ? live->linger_ns : 0};
+		for (int k = 0; k < 3; k++)
 			if (times[k] && (!next || times[k] < next))
 				next = times[k];
 	}
@@ -208,16 +217,33 @@ static int wait_ms(const struct loop *loop)
 	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
-static void drain(struct live *live)
+/* Until whoever reads behind us takes more. False where there is no use in waiting: the stage was ended by us, or a
+ * signal has come, which the loop will look at. */
+static bool wait_for_reader(const struct loop *loop, const struct live *live, const struct stream *stream)
 {
-	for (int i = 0; i < 2; i++)
-		while (live->streams[i].fd >= 0) {
-			enum stream_state state = stream_pump(&live->streams[i], &live->log);
-			if (state == STREAM_BLOCKED)
-				usleep(1000);
-			else if (state == STREAM_READING)
-				stream_end(&live->streams[i]); /* a survivor may keep it open for ever */
+	struct pollfd either[2] = {{.fd = stream->pass_to, .events = POLLOUT}, {.fd = loop->signals, .events = POLLIN}};
+	if (live->ending != ENDING_NOT || loop->signal)
+		return false;
+	poll(either, 2, -1);
+	return either[1].revents == 0;
+}
+
+/* What the pipes still hold, and no more: a survivor may keep them open, and print, for ever. */
+static void drain(const struct loop *loop, struct live *live)
+{
+	for (int i = 0; i < 2; i++) {
+		struct stream *stream = &live->streams[i];
+		const uint64_t most = live->log.bytes + DRAIN_BYTES;
+		while (stream->fd >= 0) {
+			uint64_t before = live->log.bytes;
+			enum stream_state state = stream_pump(stream, &live->log);
+			bool moves = live->log.bytes > before && live->log.bytes < most;
+			if (state == STREAM_BLOCKED ? wait_for_reader(loop, live, stream)
+						    : moves || stream->backlog.len)
+				continue;
+			stream_end(stream);
 		}
+	}
 }
 
 static bool wants_retry(const struct loop *loop, const struct live *live)
@@ -229,7 +255,7 @@ static bool wants_retry(const struct loop *loop, const struct live *live)
 static void attempt_ended(struct loop *loop, struct live *live)
 {
 	struct err err;
-	drain(live);
+	drain(loop, live);
 	close(live->control);
 	live->control = -1;
 	if (wants_retry(loop, live)) {
@@ -246,7 +272,28 @@ static void attempt_ended(struct loop *loop, struct live *live)
 
 /* ---- listening ---- */
 
-static void on_main_exit(struct loop *loop, struct live *live, const struct warden_message *message)
+/* Nothing more will be known of what is left running; who it is, is said. */
+static void name_survivors(struct live *live)
+{
+	enum { MOST_NAMED = 8 };
+	struct pid_list pids = {0};
+	struct str text = {0};
+	live_pids(live, &pids);
+	for (size_t i = 0; i < pids.len && i < MOST_NAMED; i++) {
+		char *command = tree_command_of(pids.items[i]);
+		str_appendf(&text, "%s%d (%.80s)", i ? ", " : "", (int)pids.items[i], command ? command : "?");
+		free(command);
+	}
+	if (pids.len > MOST_NAMED)
+		str_appendf(&text, " and %zu more", pids.len - MOST_NAMED);
+	live->survivors_left = pids.len > 0;
+	if (pids.len)
+		shared_event(live->shared, live->row.id, "note", "left running: %s", str_text(&text));
+	str_fini(&text);
+	vec_fini(&pids);
+}
+
+static void on_main_exit(struct live *live, const struct warden_message *message)
 {
 	live->main_ended = true;
 	live->main_status = message->status;
@@ -255,9 +302,11 @@ static void on_main_exit(struct loop *loop, struct live *live, const struct ward
 		live->kill_ns = clock_mono_ns() + PATIENCE_NS;
 		warden_send(live->control, WARDEN_KILL, SIGTERM);
 	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
+		name_survivors(live);
 		warden_send(live->control, WARDEN_LEAVE, 0);
+	} else if (live->ending == ENDING_NOT) {
+		live->linger_ns = clock_mono_ns() + LINGER_NS;
 	}
-	(void)loop;
 }
 
 static void add_io(struct warden_io *sum, const struct warden_io *more)
@@ -276,7 +325,6 @@ static void on_done(struct live *live, const struct warden_message *message)
 	live->end_ns = message->at_ns;
 	add_io(&live->io, &message->io);
 	live->warden_cpu_ns += message->self_cpu_ns;
-	live->survivors_left = live->spec->survivors == SURVIVORS_LEAVE;
 	live->done = true;
 }
 
@@ -302,7 +350,7 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 		live_reaped(live, message);
 		live->end_ns = message->at_ns;
 		if (message->pid == live->pid)
-			on_main_exit(loop, live, message);
+			on_main_exit(live, message);
 		break;
 	case WARDEN_DONE:
 		on_done(live, message);
@@ -383,7 +431,7 @@ static void on_exits(struct loop *loop)
 	exits_read(loop->shared.exits);
 	struct epoll_event nothing = {.events = 0, .data.u64 = EVENT_EXITS};
 	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, exits_fd(loop->shared.exits), &nothing);
-	set_timer(loop->exits_rest, EXITS_REST_NS, 0);
+	loop_set_timer(loop->exits_rest, EXITS_REST_NS, 0);
 }
 
 static void on_exits_rest(struct loop *loop)
@@ -400,7 +448,7 @@ static void keep_budget(struct loop *loop, uint64_t spent_ns)
 	if (loop->sampling_cpu_ns * SAMPLING_BUDGET <= loop->interval_ns || loop->interval_ns >= LONGEST_INTERVAL_NS)
 		return;
 	loop->interval_ns *= 2;
-	set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
+	loop_set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
 	shared_event(&loop->shared, 0, "note", "a sample cost %.1f ms of CPU time; sampling slowed down to every %g s",
 		     (double)loop->sampling_cpu_ns / 1e6, (double)loop->interval_ns / 1e9);
 }
@@ -469,129 +517,6 @@ static void run_repetition(struct loop *loop)
 	}
 }
 
-/* ---- opening and closing ---- */
-
-static void on_exit_record(void *context, const struct exit_record *record)
-{
-	(void)context;
-	live_exit_record(record->owner, record);
-}
-
-static void open_sources(struct loop *loop)
-{
-	struct run_shared *shared = &loop->shared;
-	const struct run_options *options = loop->options;
-	struct err err;
-	shared->probes = probe_set_open(options->gpu && loop->pipeline->profile.gpu != 0);
-	shared->quota = cgroup_quota_open();
-	if (!options->cgroup)
-		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "control groups are switched off");
-	else if (cgroup_host_open(&shared->cgroups, &err) != 0)
-		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "%.190s", err.text);
-	if (!options->exit_records)
-		snprintf(shared->exits_reason, sizeof(shared->exits_reason), "exit records are switched off");
-	else if (exits_open(&shared->exits, on_exit_record, loop, &err) != 0)
-		snprintf(shared->exits_reason, sizeof(shared->exits_reason), "%.190s", err.text);
-	bool wanted = options->pmu && loop->pipeline->profile.pmu != 0;
-	shared->pmu = wanted && pmu_check(&err) == 0;
-	if (!shared->pmu)
-		snprintf(shared->pmu_reason, sizeof(shared->pmu_reason), "%.190s",
-			 wanted ? err.text : "hardware counters are switched off");
-}
-
-/* Thousands of processes mean thousands of open files. The stages keep the limit that pitot was started with: they come
- * from the nursery. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
-static void block_signals(sigset_t *asked)
-{
-	sigemptyset(asked);
-	sigaddset(asked, SIGINT);
-	sigaddset(asked, SIGTERM);
-	sigaddset(asked, SIGHUP);
-	sigprocmask(SIG_BLOCK, asked, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-static int open_loop(struct loop *loop, struct err *err)
-{
-	sigset_t asked;
-	block_signals(&asked);
-	raise_file_limit();
-	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	loop->signals = signalfd(-1, &asked, SFD_CLOEXEC | SFD_NONBLOCK);
-	loop->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	loop->exits_rest = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (loop->epoll < 0 || loop->signals < 0 || loop->ticks < 0 || loop->exits_rest < 0)
-		return err_set_errno(err, ERR_INTERNAL, "cannot make the descriptors of the event loop");
-	set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
-	loop_watch(loop, loop->signals, EPOLLIN, EVENT_SIGNAL, 0);
-	loop_watch(loop, loop->ticks, EPOLLIN, EVENT_TICK, 0);
-	loop_watch(loop, loop->exits_rest, EPOLLIN, EVENT_EXITS_REST, 0);
-	if (loop->shared.exits)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
-	return 0;
-}
-
-static void expect_durations(struct loop *loop)
-{
-	for (size_t i = 0; i < loop->view.count; i++)
-		if (loop->options->history)
-			history_expected_ns(loop->options->history, loop->pipeline->name, loop->view.stages[i].name,
-					    &loop->view.stages[i].expected_ns);
-}
-
-static void close_loop(struct loop *loop)
-{
-	int fds[] = {loop->epoll, loop->signals, loop->ticks, loop->exits_rest};
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	exits_close(loop->shared.exits);
-	cgroup_host_close(loop->shared.cgroups);
-	cgroup_quota_close(loop->shared.quota);
-	probe_set_close(loop->shared.probes);
-	for (size_t i = 0; i < loop->quality.len; i++) {
-		free(loop->quality.items[i].name);
-		free(loop->quality.items[i].stage);
-	}
-	vec_fini(&loop->quality);
-	free(loop->view.stages);
-	free(loop->nodes);
-	free(loop->running);
-}
-
-static void prepare(struct loop *loop)
-{
-	size_t count = loop->pipeline->stages.len;
-	const struct run_options *options = loop->options;
-	loop->epoll = loop->signals = loop->ticks = loop->exits_rest = -1;
-	loop->view = (struct run_view){.name = loop->pipeline->name,
-				       .stages = mem_alloc(count * sizeof(struct stage_view)),
-				       .count = count,
-				       .repetitions = options->warmup + options->repeat};
-	loop->nodes = mem_alloc(count * sizeof(*loop->nodes));
-	loop->running = mem_alloc(count * sizeof(*loop->running));
-	for (size_t i = 0; i < count; i++)
-		loop->view.stages[i].name = spec_of(loop, i)->name;
-	loop->jobs = options->jobs > 0 ? options->jobs : loop->pipeline->jobs > 0 ? loop->pipeline->jobs : 1;
-	uint64_t declared = loop->pipeline->profile.interval_ns;
-	loop->interval_ns = options->interval_ns ? options->interval_ns : declared ? declared : DEFAULT_INTERVAL_NS;
-	double watts = loop->pipeline->profile.watts;
-	loop->shared.options = options;
-	loop->shared.overlapped = loop->jobs > 1;
-	loop->shared.watts = options->watts >= 0 ? options->watts : watts >= 0 ? watts : 45;
-	loop->shared.store_err = &loop->outcome->store_err;
-	loop->shared.start_ns = loop->idle_since_ns = loop->committed_ns = clock_mono_ns();
-}
-
 /* The order of statuses by how bad they are for the run as a whole. */
 static int badness(enum stage_status status)
 {
@@ -619,17 +544,17 @@ int run_execute(const struct pipeline *pipeline, const struct run_options *optio
 	struct loop loop = {
 		.pipeline = pipeline, .options = options, .nursery = nursery, .observer = observer, .outcome = outcome};
 	*outcome = (struct run_outcome){.status = STATUS_OK, .exit_code = -1};
-	prepare(&loop);
+	loop_prepare(&loop);
 	int code = record_open(&loop, err);
 	if (code)
 		goto out;
-	open_sources(&loop);
-	code = open_loop(&loop, err);
+	loop_open_sources(&loop);
+	code = loop_open(&loop, err);
 	if (code) {
 		store_abandon(loop.shared.store);
 		goto out;
 	}
-	expect_durations(&loop);
+	loop_expect_durations(&loop);
 	for (int i = 0; i < loop.view.repetitions && !loop.signal; i++) {
 		loop.view.repetition = i;
 		loop.view.warmup = i < options->warmup;
@@ -638,6 +563,6 @@ int run_execute(const struct pipeline *pipeline, const struct run_options *optio
 	}
 	record_close(&loop);
 out:
-	close_loop(&loop);
+	loop_close(&loop);
 	return code;
 }

@@ -10,7 +10,7 @@
  * - A child's ru_maxrss starts at the size of the process that exec'ed it. The nursery is about 1 MiB, so a small stage
  *   is reported as small, whatever pitot itself has grown to.
  * - Rusage and I/O totals travel through each parent's wait. The warden reaps everything, so what it adds up is the
- *whole stage, and one stage only, also when stages run side by side and there is no cgroup.
+ * whole stage, and one stage only, also when stages run side by side and there is no cgroup.
  * - When pitot dies, even by SIGKILL, the warden sees its control socket close and ends the stage's whole tree.
  *
  * The control socket carries struct warden_message one way and struct warden_command the other (SOCK_SEQPACKET: whole

@@ -113,7 +113,7 @@ static int copy_steadily(const char *path, const char *target, struct err *err)
 int copy_run_file(const char *path, char **dir, char **file, struct err *err)
 {
 	const char *root = getenv("TMPDIR");
-	char *made = mem_printf("%s/pitot-XXXXXX", root && root[0] ? root : "/tmp");
+	char *made = mem_printf("%s/pitot-read-XXXXXX", root && root[0] ? root : "/tmp");
 	if (!mkdtemp(made)) {
 		int code = err_set_errno(err, ERR_IO, "cannot create a temporary folder '%s' to read run file '%s'",
 					 made, path);

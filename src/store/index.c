@@ -132,14 +132,16 @@ void index_open(const char *dir, struct index *index)
 		db = open_good(path, SQLITE_OPEN_READONLY, &damaged);
 	if (!db)
 		db = open_good(":memory:", SQLITE_OPEN_READWRITE, &damaged);
-	*index = (struct index){.db = db, .writable = db && sqlite3_db_readonly(db, "main") == 0};
-	free(path);
+	*index = (struct index){.db = db, .path = path, .writable = db && sqlite3_db_readonly(db, "main") == 0};
 	free(joined);
 }
 
 void index_close(struct index *index)
 {
 	sqlite3_close_v2(index->db);
+	if (index->damaged)
+		remove_index(index->path);
+	free(index->path);
 	*index = (struct index){0};
 }
 
@@ -184,18 +186,25 @@ static bool get_row(sqlite3_stmt *statement, struct index_row *row)
 	return true;
 }
 
+static void note_damage(struct index *index, int result)
+{
+	index->damaged = index->damaged || (result & 0xFF) == SQLITE_CORRUPT || (result & 0xFF) == SQLITE_NOTADB;
+}
+
 void index_read(struct index *index, struct index_rows *out)
 {
+	int result = SQLITE_ERROR;
 	sqlite3_stmt *statement = NULL;
 	sqlite3_prepare_v2(index->db,
 			   "SELECT file, bytes, changed_ns, name, started_utc_ns, wall_ns, status, git_commit,"
 			   " fingerprint, stages, live, damaged FROM run_file ORDER BY file",
 			   -1, &statement, NULL);
-	while (statement && sqlite3_step(statement) == SQLITE_ROW) {
+	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW) {
 		struct index_row row = {0};
 		if (get_row(statement, &row))
 			vec_push(&out->items, row);
 	}
+	note_damage(index, result);
 	sqlite3_finalize(statement);
 }
 
@@ -278,9 +287,9 @@ bool index_begin(struct index *index)
 }
 
 /* A failure is of no account: the transaction is rolled back as a whole, or the row is read again next time. */
-static void run_once(sqlite3_stmt *statement)
+static void run_once(struct index *index, sqlite3_stmt *statement)
 {
-	sqlite3_step(statement);
+	note_damage(index, sqlite3_step(statement));
 	sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
 }
@@ -293,7 +302,7 @@ void index_drop(struct index *index, const char *file)
 		sqlite3_stmt *statement = NULL;
 		sqlite3_prepare_v2(index->db, both[i], -1, &statement, NULL);
 		sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
-		run_once(statement);
+		run_once(index, statement);
 		sqlite3_finalize(statement);
 	}
 }
@@ -307,7 +316,7 @@ static void put_walls(struct index *index, const char *file, const struct index_
 		sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
 		sql_put_text(&row, walls->items.items[i].stage);
 		sql_put_uint(&row, walls->items.items[i].wall_ns);
-		run_once(statement);
+		run_once(index, statement);
 	}
 	sqlite3_finalize(statement);
 }
@@ -332,7 +341,7 @@ void index_put(struct index *index, const struct index_row *row, const struct in
 	sql_put_uint(&put, entry->stages);
 	sql_put_int(&put, entry->live);
 	sql_put_text(&put, entry->damaged);
-	run_once(statement);
+	run_once(index, statement);
 	sqlite3_finalize(statement);
 	put_walls(index, row->file, walls);
 }
@@ -344,7 +353,7 @@ void index_end(struct index *index, uint64_t dir_changed_ns)
 			   NULL);
 	struct sql_row put = {.statement = statement};
 	sql_put_uint(&put, dir_changed_ns);
-	run_once(statement);
+	run_once(index, statement);
 	sqlite3_finalize(statement);
 	if (sql_exec(index->db, "COMMIT") != SQLITE_OK)
 		sql_exec(index->db, "ROLLBACK");

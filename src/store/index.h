@@ -36,7 +36,9 @@ struct index_walls {
 
 struct index {
 	sqlite3 *db;
+	char *path;
 	bool writable;
+	bool damaged; /* found out while using it: index_close removes it, so that the next one is made anew */
 };
 
 void index_open(const char *dir, struct index *index);

@@ -20,6 +20,7 @@ enum {
 /* Every table of schema version 1. */
 static const char *const tables[] = {"run",    "param",  "host",     "gate",    "stage", "metric", "process",
 				     "series", "sample", "artifact", "quality", "event", "log"};
+enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)
 {
@@ -54,7 +55,7 @@ int reader_step(struct reader *reader, sqlite3_stmt *statement, struct err *err)
 {
 	if (reader->broken)
 		return reader_damaged(reader, err);
-	int result = sqlite3_step(statement);
+	int result = sql_step(statement);
 	if (result == SQLITE_DONE)
 		return 0;
 	if (result == SQLITE_ROW && reader->rows_left > 0) {
@@ -273,39 +274,45 @@ static int check_version(struct reader *reader, struct err *err)
 	return 0;
 }
 
-static const char table_sql[] =
-	"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 1";
-/* Computed columns would run the file's own expressions. */
-static const char column_sql[] = "SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden <> 0";
-
-static int ask_about(struct reader *reader, const char *sql, const char *table, int *out, struct err *err)
+static int not_plain(struct reader *reader, const char *table, struct err *err)
 {
-	sqlite3_stmt *statement = NULL;
-	int code = reader_prepare(reader, sql, &statement, err);
-	if (!code) {
-		sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-		code = reader_step(reader, statement, err);
-		*out = code == 1 ? sqlite3_column_int(statement, 0) : 0;
-	}
-	sqlite3_finalize(statement);
-	return code < 0 ? code : 0;
+	return err_set(err, ERR_INPUT, "run file '%s' is damaged: '%s' is not a plain table in it", reader->path,
+		       table);
 }
 
 /* A view or a virtual table under the name of a table has no root page. */
 static int check_tables(struct reader *reader, struct err *err)
 {
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		int found = 0, computed = 0;
-		int code = ask_about(reader, table_sql, tables[i], &found, err);
-		if (!code)
-			code = ask_about(reader, column_sql, tables[i], &computed, err);
-		if (code)
-			return code;
-		if (found != 1 || computed != 0)
-			return err_set(err, ERR_INPUT, "run file '%s' is damaged: '%s' is not a plain table in it",
-				       reader->path, tables[i]);
+	bool found[TABLES] = {false};
+	sqlite3_stmt *statement = NULL;
+	int code = reader_prepare(reader, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 1",
+				  &statement, err);
+	while (!code && (code = reader_step(reader, statement, err)) > 0) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		for (int i = 0; i < TABLES; i++)
+			found[i] = found[i] || (name && strcmp(name, tables[i]) == 0);
+		code = 0;
 	}
-	return 0;
+	sqlite3_finalize(statement);
+	for (int i = 0; i < TABLES && !code; i++)
+		if (!found[i])
+			code = not_plain(reader, tables[i], err);
+	return code;
+}
+
+/* Computed columns would run the file's own expressions. pitot makes none. */
+static int check_columns(struct reader *reader, struct err *err)
+{
+	static const char sql[] = "SELECT m.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x"
+				  " WHERE m.type = 'table' AND m.rootpage > 1 AND x.hidden <> 0";
+	sqlite3_stmt *statement = NULL;
+	int code = reader_prepare(reader, sql, &statement, err);
+	if (!code && (code = reader_step(reader, statement, err)) > 0) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		code = not_plain(reader, name ? name : "?", err);
+	}
+	sqlite3_finalize(statement);
+	return code;
 }
 
 int reader_open(const char *path, struct reader *reader, struct err *err)
@@ -324,6 +331,8 @@ int reader_open(const char *path, struct reader *reader, struct err *err)
 		code = check_length(reader, err);
 	if (!code)
 		code = check_tables(reader, err);
+	if (!code)
+		code = check_columns(reader, err);
 	/* One snapshot for all questions, so that a live run does not change between them. */
 	if (!code && sql_exec(reader->db, "BEGIN") != SQLITE_OK)
 		code = reader_damaged(reader, err);

@@ -137,7 +137,7 @@ CREATE TABLE series (
 );
 
 -- By far the largest table. The key is the order in which samples come, so pages fill one after the other without
--- splits, and all of a stage lies together; a row takes about 20 bytes.
+-- splits, and all of a stage lies together; a row takes about 25 bytes.
 CREATE TABLE sample (
 	stage_id INTEGER NOT NULL,
 	at_ns INTEGER NOT NULL,

@@ -13,8 +13,15 @@ char *sql_path(const char *path)
 	return path[0] == '/' ? mem_strdup(path) : mem_printf("./%s", path);
 }
 
+int sql_step(sqlite3_stmt *statement)
+{
+	errno = 0;
+	return sqlite3_step(statement);
+}
+
 int sql_exec(sqlite3 *db, const char *sql)
 {
+	errno = 0;
 	return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
@@ -33,7 +40,7 @@ const char *sql_words(sqlite3 *db)
 	if (!db)
 		return strerror(ENOMEM);
 	int code = sqlite3_errcode(db) & 0xFF;
-	int system = sqlite3_system_errno(db);
+	int system = sqlite3_system_errno(db) ? sqlite3_system_errno(db) : errno;
 	if (code == SQLITE_FULL)
 		return strerror(ENOSPC);
 	if ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && system)

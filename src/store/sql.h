@@ -18,7 +18,9 @@ enum {
 /* `path` in a form that SQLite takes for a file name only, never for a URI or ":memory:". Owned by the caller. */
 char *sql_path(const char *path);
 
-/* Without words: an SQLite result code. */
+/* Without words: an SQLite result code. errno is cleared before, because SQLite does not keep the system's error of a
+ * failed COMMIT; sql_words looks at it right after. */
+int sql_step(sqlite3_stmt *statement);
 int sql_exec(sqlite3 *db, const char *sql);
 /* The first column of the first row as an integer, or `otherwise`. */
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t otherwise);

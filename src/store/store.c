@@ -9,11 +9,11 @@
  *	NAME.pitot-shm  index of the -wal, shared with readers; gone after store_finish
  *
  * Nothing is ever synced to the device (synchronous=OFF), because a sync would push out the pipeline's own dirty pages
- *as well and so disturb what is being measured. What that costs:
+ * as well and so disturb what is being measured. What that costs:
  *
  *	pitot killed       the kernel has every commit: lost is what came after the last one
  *	power cut, panic   the last seconds before it, as of any file; a run that was long enough for its log to be
- *folded in while it went on (every 8 MiB) may be damaged, which store_load detects and says
+ * folded in while it went on (every 8 MiB) may be damaged, which store_load detects and says
  *
  * The switches into and out of write-ahead mode keep their rollback journal in memory: each changes one page with one
  * write, and no hot journal can be left behind that a reader without write permission could not roll back.
@@ -30,7 +30,7 @@ static const char schema[] =
 	;
 
 /* How long to wait for somebody else's lock (a person with sqlite3 in a write transaction). */
-enum { BUSY_MS = 2000, FINISH_TRIES = 200, FINISH_PAUSE_NS = 10 * 1000 * 1000 };
+enum { BUSY_MS = 2000, FINISH_TRIES = 100, FINISH_PAUSE_NS = 10 * 1000 * 1000 };
 
 static const char *const statement_sql[STATEMENT_COUNT] = {
 #define STATEMENT_SQL(id, sql) [STATEMENT_##id] = sql,
@@ -71,7 +71,7 @@ int writer_step(struct store *store, struct sql_row *row, struct err *err)
 {
 	if (!row->statement)
 		return fail(store, err);
-	int code = sqlite3_step(row->statement) == SQLITE_DONE ? 0 : fail(store, err);
+	int code = sql_step(row->statement) == SQLITE_DONE ? 0 : fail(store, err);
 	sqlite3_reset(row->statement);
 	sqlite3_clear_bindings(row->statement);
 	return code;
@@ -201,13 +201,13 @@ static int write_end(struct store *store, enum stage_status status, uint64_t wal
  * for longer than we try is no loss: the data is complete, only the -wal and -shm files are left. */
 static void fold_into_one_file(struct store *store)
 {
-	sql_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)");
 	for (int i = 0; i < FINISH_TRIES; i++) {
 		int result = sql_exec(store->db, "PRAGMA journal_mode = MEMORY") & 0xFF;
 		if (result != SQLITE_BUSY && result != SQLITE_LOCKED)
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_PAUSE_NS}, NULL);
 	}
+	sql_exec(store->db, "PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 int store_finish(struct store *store, enum stage_status status, uint64_t wall_ns, struct err *err)

@@ -20,7 +20,7 @@
 
 struct store;
 
-/* `path` must not exist. */
+/* `path` must not exist. In `run`, uuid, pitot_version, the owner and boot_id are filled in where they are NULL or 0. */
 int store_create(const char *path, const struct run_row *run, struct store **out, struct err *err);
 const char *store_path(const struct store *store);
 
@@ -43,13 +43,13 @@ int store_event(struct store *store, const struct event_row *event, struct err *
 int store_commit(struct store *store, struct err *err);
 /* Ends the run: status and wall time, one file, closed and freed - also when it fails. */
 int store_finish(struct store *store, enum stage_status status, uint64_t wall_ns, struct err *err);
-/* Without finishing, as a kill would. For errors before the run began: also removes the file. */
+/* Without finishing, as a kill would: what was not committed is lost. Where no stage has begun, the file is removed. */
 void store_abandon(struct store *store);
 
 int store_load(const char *path, struct run_record **out, struct err *err);
 
 struct series_bucket {
-	uint64_t at_ns;
+	uint64_t at_ns; /* where the slice begins */
 	double min, mean, max;
 	int count; /* 0: no sample fell into it */
 };

@@ -12,7 +12,7 @@
  * program's locale says.
  *
  * A reader must take the last line as unfinished while it has no line end, and drop and count what does not parse: a
- *full disk can cut a record in the middle. Both sides include this header; it needs libc only, never allocates, and the
+ * full disk can cut a record in the middle. Both sides include this header; it needs libc only, never allocates, and the
  * reader's numeric locale must be "C".
  */
 #ifndef PITOT_WIRE_CHANNEL_H

@@ -1,1 +1,1 @@
-pitot metrics --format md | grep -c "wall_s"
+pitot metrics --format md | grep -c "^| .wall_s. "

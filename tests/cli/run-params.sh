@@ -2,7 +2,7 @@
 cat >pipeline.yaml <<'END'
 params: {train_epochs: 50, dataset: big}
 stages:
-  - {name: show, run: echo ${dataset} ${train_epochs} >>seen}
+  - {name: show, run: "echo ${dataset} ${train_epochs} >>seen"}
 END
 pitot run --quiet --no-report
 pitot run --quiet --no-report --train-epochs 10 --dataset=small

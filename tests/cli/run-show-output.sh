@@ -1,3 +1,4 @@
-# --show-output lets the stage speak; without it a quiet run of a stage that succeeds is silent.
-pitot run --quiet --no-report -- echo unseen
-pitot run --quiet --no-report --show-output -- echo seen 2>&1
+# --show-output lets the stages of a pipeline speak, on stderr; without it a quiet run that succeeds is silent.
+echo '{"stages": [{"name": "say", "run": "echo seen"}]}' >pipeline.json
+pitot run --quiet --no-report pipeline.json 2>&1
+pitot run --quiet --no-report --show-output pipeline.json 2>&1

@@ -71,55 +71,69 @@ static inline struct stage_row stage_row_sample(int position, char *name, uint64
 				  .needs = position ? "load" : NULL};
 }
 
-/* Two stages, of which the second failed, with everything that a stage can have. Non-zero: what failed first. */
-static inline int run_fill(struct store *store, struct err *err)
+/* The first code that is not 0, without doing what comes after it. */
+#define RUN_TRY(call)                                                                                                  \
+	do {                                                                                                           \
+		int code_ = (call);                                                                                    \
+		if (code_)                                                                                             \
+			return code_;                                                                                  \
+	} while (0)
+
+static inline int run_fill_processes(struct store *store, int64_t stage_id, struct err *err)
 {
-	int code = store_param(store, "dataset", "coco32", "--set", err);
-	code = code ? code : store_host_fact(store, "cpus", "2", err);
-	code = code ? code : store_gate(store, "max_total_duration_increase_pct", 2.5, err);
-	struct stage_row load = stage_row_sample(0, "load", 10 * MS);
-	struct stage_row train = stage_row_sample(1, "train", 1010 * MS);
-	code = code ? code : store_stage_begin(store, &load, err);
-	for (uint64_t tick = 0; tick < 10 && !code; tick++) {
-		code = store_sample(store, load.id, "cpu_percent", UNIT_PERCENT, (10 + tick * 100) * MS,
-				    (double)tick * 10, err);
-		code = code ? code
-			    : store_sample(store, load.id, "rss", UNIT_BYTES, (10 + tick * 100) * MS, 4096.0, err);
+	struct process_row waited = {.stage_id = stage_id,
+				     .pid = 100,
+				     .ppid = 1,
+				     .start_ns = 11 * MS,
+				     .end_ns = 900 * MS,
+				     .command = "python3 step.py",
+				     .ended = true,
+				     .cpu_user_s = 0.5,
+				     .cpu_system_s = 0.25,
+				     .rss_peak_bytes = 1 << 20,
+				     .io_read_bytes = 1,
+				     .io_write_bytes = 2,
+				     .io_device_read_bytes = 3,
+				     .io_device_write_bytes = 4,
+				     .page_faults_minor = 5,
+				     .page_faults_major = 6,
+				     .context_switches_voluntary = 7,
+				     .context_switches_forced = 8,
+				     .source = PROCESS_WAITED};
+	struct process_row sampled = {.stage_id = stage_id,
+				      .pid = 101,
+				      .ppid = 100,
+				      .start_ns = 20 * MS,
+				      .command = "sort",
+				      .exit_code = -1,
+				      .term_signal = 9,
+				      .cpu_user_s = 2,
+				      .source = PROCESS_SAMPLED};
+	RUN_TRY(store_process(store, &waited, err));
+	return store_process(store, &sampled, err);
+}
+
+static inline int run_fill_series(struct store *store, int64_t stage_id, struct err *err)
+{
+	for (uint64_t tick = 0; tick < 10; tick++) {
+		uint64_t at_ns = (10 + tick * 100) * MS;
+		RUN_TRY(store_sample(store, stage_id, "cpu_percent", UNIT_PERCENT, at_ns, (double)tick * 10, err));
+		RUN_TRY(store_sample(store, stage_id, "rss", UNIT_BYTES, at_ns, 4096.0, err));
 	}
-	struct process_row process = {.stage_id = load.id,
-				      .pid = 100,
-				      .ppid = 1,
-				      .start_ns = 11 * MS,
-				      .end_ns = 900 * MS,
-				      .command = "python3 step.py",
-				      .ended = true,
-				      .cpu_user_s = 0.5,
-				      .cpu_system_s = 0.25,
-				      .rss_peak_bytes = 1 << 20,
-				      .io_read_bytes = 1,
-				      .io_write_bytes = 2,
-				      .io_device_read_bytes = 3,
-				      .io_device_write_bytes = 4,
-				      .page_faults_minor = 5,
-				      .page_faults_major = 6,
-				      .context_switches_voluntary = 7,
-				      .context_switches_forced = 8,
-				      .source = PROCESS_WAITED};
-	code = code ? code : store_process(store, &process, err);
-	process = (struct process_row){.stage_id = load.id,
-				       .pid = 101,
-				       .ppid = 100,
-				       .start_ns = 20 * MS,
-				       .command = "sort",
-				       .exit_code = -1,
-				       .term_signal = 9,
-				       .cpu_user_s = 2,
-				       .source = PROCESS_SAMPLED};
-	code = code ? code : store_process(store, &process, err);
+	return 0;
+}
+
+/* "load": ok, with everything that a stage can have but a log. */
+static inline int run_fill_load(struct store *store, struct err *err)
+{
+	struct stage_row load = stage_row_sample(0, "load", 10 * MS);
+	RUN_TRY(store_stage_begin(store, &load, err));
+	RUN_TRY(run_fill_series(store, load.id, err));
+	RUN_TRY(run_fill_processes(store, load.id, err));
 	load.status = STATUS_OK;
 	load.exit_code = 0;
 	load.end_ns = 1010 * MS;
-	code = code ? code : store_stage_end(store, &load, err);
+	RUN_TRY(store_stage_end(store, &load, err));
 	struct metric_value values[METRIC_COUNT];
 	memset(values, 0, sizeof(values));
 	metric_set(&values[METRIC_WALL], 1.0, METHOD_EXACT, "monotonic clock");
@@ -127,28 +141,42 @@ static inline int run_fill(struct store *store, struct err *err)
 	values[METRIC_CPU_TIME].coverage = 0.5;
 	values[METRIC_CPU_TIME].lower_bound = true;
 	metric_set_absent(&values[METRIC_ENERGY], "no RAPL here");
-	code = code ? code : store_metrics(store, load.id, values, err);
-	code = code ? code
-		    : store_artifact(store, load.id, &(struct artifact){.path = "in.csv", .exists = true, .bytes = 7},
-				     err);
-	code = code ? code
-		    : store_artifact(store, load.id, &(struct artifact){.path = "out.csv", .is_output = true}, err);
-	code = code ? code : store_stage_begin(store, &train, err);
+	RUN_TRY(store_metrics(store, load.id, values, err));
+	RUN_TRY(store_artifact(store, load.id, &(struct artifact){.path = "in.csv", .exists = true, .bytes = 7}, err));
+	return store_artifact(store, load.id, &(struct artifact){.path = "out.csv", .is_output = true}, err);
+}
+
+/* "train": failed, with a log and a warning. */
+static inline int run_fill_train(struct store *store, struct err *err)
+{
+	struct stage_row train = stage_row_sample(1, "train", 1010 * MS);
+	RUN_TRY(store_stage_begin(store, &train, err));
 	train.status = STATUS_ERROR;
 	train.exit_code = 3;
 	train.reason = "exit status 3";
 	train.end_ns = 1500 * MS;
-	code = code ? code : store_stage_end(store, &train, err);
-	code = code ? code : store_log(store, train.id, "a\nb", 3, 12, err);
+	RUN_TRY(store_stage_end(store, &train, err));
+	RUN_TRY(store_log(store, train.id, "a\nb", 3, 12, err));
+	struct event_row event = {.stage_id = train.id, .at_ns = 1400 * MS, .kind = "warning", .text = "slow disk"};
+	return store_event(store, &event, err);
+}
+
+/* Non-zero: what failed first. */
+static inline int run_fill(struct store *store, struct err *err)
+{
+	RUN_TRY(store_param(store, "dataset", "coco32", "--set", err));
+	RUN_TRY(store_host_fact(store, "cpus", "2", err));
+	RUN_TRY(store_gate(store, "max_total_duration_increase_pct", 2.5, err));
+	RUN_TRY(run_fill_load(store, err));
+	RUN_TRY(run_fill_train(store, err));
+	struct metric_value values[METRIC_COUNT];
 	memset(values, 0, sizeof(values));
 	metric_set(&values[METRIC_SELF_CPU], 0.01, METHOD_EXACT, "getrusage");
-	code = code ? code : store_metrics(store, 0, values, err);
-	struct quality_row quality = {.name = "precision", .known = true, .value = 0.85, .source = "grade.json"};
-	code = code ? code : store_quality(store, &quality, err);
-	quality = (struct quality_row){.name = "recall", .reason = "no file matches"};
-	code = code ? code : store_quality(store, &quality, err);
-	struct event_row event = {.stage_id = train.id, .at_ns = 1400 * MS, .kind = "warning", .text = "slow disk"};
-	return code ? code : store_event(store, &event, err);
+	RUN_TRY(store_metrics(store, 0, values, err));
+	struct quality_row known = {.name = "precision", .known = true, .value = 0.85, .source = "grade.json"};
+	struct quality_row unknown = {.name = "recall", .reason = "no file matches"};
+	RUN_TRY(store_quality(store, &known, err));
+	return store_quality(store, &unknown, err);
 }
 
 /* A finished run file at `path`; non-zero: what failed. */

@@ -5,7 +5,7 @@
  *	UNIT_MAIN(tests)
  *
  * The program then runs all tests, or the one that is named, or lists them with --list; that is how tools/run_unit
- *gives each test a process of its own.
+ * gives each test a process of its own.
  */
 #ifndef PITOT_TESTS_UNIT_H
 #define PITOT_TESTS_UNIT_H

@@ -1,0 +1,74 @@
+/*
+ * fuzz_runfile.c - any bytes as a run file: the readers answer with a record or with an error, in bounded time and
+ * memory.
+ *
+ * SQLite reads files, not buffers, so each input is written to one file in memory-backed /dev/shm (or /tmp). The
+ * seed in corpus/runfile is a finished run with something in every table; make_runfile_seed.c made it.
+ */
+#include "base/mem.h"
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* A fresh folder for every input, so that nothing is left behind whenever the fuzzer is stopped. */
+static void make_folder(char *dir, size_t size)
+{
+	static const char *const roots[] = {"/dev/shm", "/tmp"};
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		snprintf(dir, size, "%s/pitot-fuzz-XXXXXX", roots[i]);
+		if (mkdtemp(dir))
+			return;
+	}
+	abort();
+}
+
+static void remove_folder(const char *dir, const char *path)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		char *name = mem_printf("%s%s", path, endings[i]);
+		unlink(name);
+		free(name);
+	}
+	rmdir(dir);
+}
+
+static void put(const char *path, const uint8_t *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	char dir[64];
+	make_folder(dir, sizeof(dir));
+	char *path = mem_printf("%s/a.pitot", dir);
+	struct err err = {0};
+	struct run_record *record = NULL;
+	struct series_list series = {0};
+	struct process_list processes = {0};
+	put(path, bytes, size);
+	if (store_load(path, &record, &err) == 0)
+		for (size_t i = 0; i < record->stages.len && i < 3; i++) {
+			(void)store_series(path, record->stages.items[i].row.id, 10, &series, &err);
+			series_list_fini(&series);
+		}
+	(void)store_series(path, 1, 7, &series, &err);
+	(void)store_processes(path, 0, 10, &processes, &err);
+	series_list_fini(&series);
+	process_list_fini(&processes);
+	run_record_free(record);
+	remove_folder(dir, path);
+	free(path);
+	return 0;
+}
