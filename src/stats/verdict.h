@@ -83,8 +83,8 @@ void change_decide(const double *base, size_t n_base, const double *new, size_t 
 
 /*
  * Several metrics at once (a gate): by Holm's method over all that were tested, claims of a change whose adjusted p is
- * above 2 alpha become inconclusive, so that the chance of any false claim in the family stays below alpha. `p` is
- * replaced by the adjusted one. Exact counts are no part of it: they have no p.
+ * above 2 alpha become inconclusive, so that the chance of any false claim in the family stays below 2 alpha. `p` is
+ * replaced by the adjusted one. Exact counts are no part of it, for they have no p; equivalence is left as it is.
  */
 void change_adjust(struct change_result *results, size_t n, double alpha);
 
