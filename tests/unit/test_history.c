@@ -558,10 +558,7 @@ int main(void)
 		IN_FOLDER(a_history_that_does_not_exist_is_empty),
 		IN_FOLDER(a_history_that_is_a_file_is_an_error),
 		IN_FOLDER(an_index_in_any_bad_state_is_made_anew),
-<<<<<<< HEAD
-=======
 		IN_FOLDER(an_index_that_is_damaged_deep_inside_heals),
->>>>>>> store
 		IN_FOLDER(a_foreign_database_of_that_name_is_left_alone),
 		IN_FOLDER(a_folder_that_cannot_be_written_works_with_and_without_index),
 		IN_FOLDER(several_processes_can_use_one_history),

@@ -623,10 +623,7 @@ int main(void)
 		IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
 		IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
 		IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
-<<<<<<< HEAD
-=======
 		IN_FOLDER(a_reader_that_stays_costs_neither_data_nor_an_error),
->>>>>>> store
 		IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
 		cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
 		cmocka_unit_test(status_names_are_found_again_and_others_are_not),

@@ -624,10 +624,7 @@ int main(void)
 		IN_FOLDER(a_killed_run_ends_its_open_stage_at_the_last_sample),
 		IN_FOLDER(a_killed_run_can_be_read_where_nothing_can_be_written),
 		IN_FOLDER(a_file_without_read_permission_is_an_error_that_says_so),
-<<<<<<< HEAD
-=======
 		IN_FOLDER(a_file_that_cannot_grow_is_reported_once_and_what_was_committed_can_be_read),
->>>>>>> store
 		IN_FOLDER(a_full_disk_is_reported_once_and_what_was_committed_can_be_read),
 		IN_FOLDER(nothing_is_left_where_a_run_file_could_not_be_made),
 		IN_FOLDER(what_is_no_run_file_is_refused_with_words),
