@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "store/index.h"
 #include "store/scan.h"
-#include "store/tag.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -265,41 +264,6 @@ static int refresh_from(const char *dir, const struct history_request *request, 
 	return code;
 }
 
-static bool names(const struct tag *tag, const struct history_entry *entry)
-{
-	return tag->uuid[0] && entry->uuid && strcmp(tag->uuid, entry->uuid) == 0;
-}
-
-/* The run with the tag's uuid: of several copies the one with its file name, else the newest. Where there is none, the
- * file of that name, if it cannot say who it is. */
-static struct history_entry *find_tagged(const struct history *history, const struct tag *tag)
-{
-	struct history_entry *found = NULL;
-	for (size_t i = 0; i < history->entries.len; i++) {
-		struct history_entry *entry = &history->entries.items[i];
-		bool same_file = strcmp(strrchr(entry->path, '/') + 1, tag->file) == 0;
-		if (same_file && (!entry->uuid || !tag->uuid[0] || names(tag, entry)))
-			return entry;
-		if (!found && names(tag, entry))
-			found = entry;
-	}
-	return found;
-}
-
-static void attach_tags(struct history *history)
-{
-	struct tag_list list = {0};
-	struct err err;
-	if (tag_list_read(history->dir, &list, &err) != 0)
-		history->tags_broken = mem_strdup(err.text);
-	for (size_t i = 0; i < list.items.len; i++) {
-		struct history_entry *entry = find_tagged(history, &list.items.items[i]);
-		if (entry)
-			vec_push(&entry->tags, mem_strdup(list.items.items[i].name));
-	}
-	tag_list_fini(&list);
-}
-
 int history_open_with(const char *dir, const struct history_request *request, struct history *out, struct err *err)
 {
 	struct history history = {.dir = mem_strdup(dir)};
@@ -311,7 +275,7 @@ int history_open_with(const char *dir, const struct history_request *request, st
 		history_fini(&history);
 		return code;
 	}
-	attach_tags(&history);
+	history_attach_tags(&history);
 	*out = history;
 	return 0;
 }

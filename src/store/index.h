@@ -93,5 +93,6 @@ void index_walls_fini(struct index_walls *walls);
 void history_values_fini(struct history_values *values);
 double history_values_pick(const struct history_values *values, const struct history_request *request);
 void history_entry_fini(struct history_entry *entry);
+void history_attach_tags(struct history *history);
 
 #endif
