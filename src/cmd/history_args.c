@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /* Statuses of stages, and what a run can be besides. */
-static const char *const status_words[] = {"ok",     "error",   "timeout", "interrupted", "skipped",
-					   "manual", "running", "damaged"};
+static const char *const status_words[] = {"ok",      "error",  "timeout", "interrupted",
+					   "skipped", "manual", "running", "damaged"};
 
 enum { STATUS_WORDS = sizeof(status_words) / sizeof(status_words[0]) };
 
@@ -64,8 +64,8 @@ bool history_when(const char *text, uint64_t now_ns, bool end, uint64_t *out)
 	static const struct {
 		const char *format;
 		uint64_t span_s; /* how much of time it names */
-	} forms[] = {{"%Y-%m-%d", 86400},        {"%Y-%m-%dT%H:%M", 60},    {"%Y-%m-%d %H:%M", 60},
-		     {"%Y-%m-%dT%H:%M:%S", 1},   {"%Y-%m-%d %H:%M:%S", 1}, {"%Y-%m-%dT%H:%MZ", 60},
+	} forms[] = {{"%Y-%m-%d", 86400},      {"%Y-%m-%dT%H:%M", 60},   {"%Y-%m-%d %H:%M", 60},
+		     {"%Y-%m-%dT%H:%M:%S", 1}, {"%Y-%m-%d %H:%M:%S", 1}, {"%Y-%m-%dT%H:%MZ", 60},
 		     {"%Y-%m-%dT%H:%M:%SZ", 1}};
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		struct tm parts = {0};
@@ -107,9 +107,9 @@ static int check_statuses(const struct opt_texts *statuses, struct err *err)
 		if (at < STATUS_WORDS)
 			continue;
 		const char *meant = str_suggest(statuses->items[i], status_words, STATUS_WORDS);
-		return err_set(err, ERR_USAGE, "--status: '%s' is none of ok error timeout interrupted running damaged%s%s%s",
-			       statuses->items[i], meant ? "; did you mean '" : "", meant ? meant : "",
-			       meant ? "'?" : "");
+		return err_set(
+			err, ERR_USAGE, "--status: '%s' is none of ok error timeout interrupted running damaged%s%s%s",
+			statuses->items[i], meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 	}
 	return 0;
 }
@@ -123,7 +123,8 @@ int history_filter_make(const struct history_args *args, const char *name, struc
 				       .until_ns = UINT64_MAX,
 				       .statuses = args->statuses.items,
 				       .status_count = args->statuses.len};
-	static const char words[] = "%s: '%s' is no date (2026-01-31, 2026-01-31T12:34) and no time ago (90m, 12h, 7d, 2w)";
+	static const char words[] =
+		"%s: '%s' is no date (2026-01-31, 2026-01-31T12:34) and no time ago (90m, 12h, 7d, 2w)";
 	if (args->since && !history_when(args->since, now_ns, false, &out->since_ns))
 		return err_set(err, ERR_USAGE, words, "--since", args->since);
 	if (args->until && !history_when(args->until, now_ns, true, &out->until_ns))

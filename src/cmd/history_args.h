@@ -30,25 +30,82 @@ struct history_args {
 
 #define HISTORY_FIELD(field) offsetof(struct history_args, field)
 
-#define HISTORY_ROW_LIMIT    {"limit", 'n', OPT_INTEGER, HISTORY_FIELD(limit), "N", "the newest N runs; 0: all"}
-#define HISTORY_ROW_STATUS   {"status", 0, OPT_LIST, HISTORY_FIELD(statuses), "STATUS", "only runs that ended so"}
-#define HISTORY_ROW_SINCE    {"since", 0, OPT_TEXT, HISTORY_FIELD(since), "WHEN", "not before: 2026-01-31, 12h, 7d"}
-#define HISTORY_ROW_UNTIL    {"until", 0, OPT_TEXT, HISTORY_FIELD(until), "WHEN", "not after"}
-#define HISTORY_ROW_COMMIT   {"commit", 0, OPT_TEXT, HISTORY_FIELD(commit), "PREFIX", "only runs of this commit"}
-#define HISTORY_ROW_TAG      {"tag", 0, OPT_TEXT, HISTORY_FIELD(tag), "PATTERN", "only runs with such a tag"}
-#define HISTORY_ROW_HOST     {"host", 0, OPT_TEXT, HISTORY_FIELD(host), "this|PRINT", "only runs of this machine"}
-#define HISTORY_ROW_JSON     {"json", 0, OPT_FLAG, HISTORY_FIELD(json), NULL, "as JSON"}
-#define HISTORY_ROW_CSV      {"csv", 0, OPT_FLAG, HISTORY_FIELD(csv), NULL, "the trend's runs as CSV"}
-#define HISTORY_ROW_METRIC   {"metric", 'm', OPT_TEXT, HISTORY_FIELD(metric), "NAME", "trend of this metric"}
-#define HISTORY_ROW_STAGE    {"stage", 0, OPT_TEXT, HISTORY_FIELD(stage), "NAME", "of this stage, not of the run"}
-#define HISTORY_ROW_QUALITY  {"quality", 0, OPT_TEXT, HISTORY_FIELD(quality), "NAME", "trend of this quality metric"}
-#define HISTORY_ROW_FORCE    {"force", 0, OPT_FLAG, HISTORY_FIELD(force), NULL, "move a tag that is in use"}
-#define HISTORY_ROW_KEEP     {"keep", 0, OPT_INTEGER, HISTORY_FIELD(keep), "N", "prune: spare the newest N of each name"}
-#define HISTORY_ROW_OLDER    {"older-than", 0, OPT_TEXT, HISTORY_FIELD(older_than), "WHEN", "prune: only older ones"}
-#define HISTORY_ROW_NAME     {"name", 0, OPT_TEXT, HISTORY_FIELD(name), "NAME", "prune: only of this pipeline"}
-#define HISTORY_ROW_DAMAGED  {"damaged", 0, OPT_FLAG, HISTORY_FIELD(damaged), NULL, "prune: only damaged files"}
-#define HISTORY_ROW_YES      {"yes", 0, OPT_FLAG, HISTORY_FIELD(yes), NULL, "prune: really remove them"}
-#define HISTORY_ROW_HISTORY  {"history", 0, OPT_TEXT, HISTORY_FIELD(history), "DIR", "the folder with the earlier runs"}
+#define HISTORY_ROW_LIMIT                                                                                              \
+	{                                                                                                              \
+		"limit", 'n', OPT_INTEGER, HISTORY_FIELD(limit), "N", "the newest N runs; 0: all"                      \
+	}
+#define HISTORY_ROW_STATUS                                                                                             \
+	{                                                                                                              \
+		"status", 0, OPT_LIST, HISTORY_FIELD(statuses), "STATUS", "only runs that ended so"                    \
+	}
+#define HISTORY_ROW_SINCE                                                                                              \
+	{                                                                                                              \
+		"since", 0, OPT_TEXT, HISTORY_FIELD(since), "WHEN", "not before: 2026-01-31, 12h, 7d"                  \
+	}
+#define HISTORY_ROW_UNTIL                                                                                              \
+	{                                                                                                              \
+		"until", 0, OPT_TEXT, HISTORY_FIELD(until), "WHEN", "not after"                                        \
+	}
+#define HISTORY_ROW_COMMIT                                                                                             \
+	{                                                                                                              \
+		"commit", 0, OPT_TEXT, HISTORY_FIELD(commit), "PREFIX", "only runs of this commit"                     \
+	}
+#define HISTORY_ROW_TAG                                                                                                \
+	{                                                                                                              \
+		"tag", 0, OPT_TEXT, HISTORY_FIELD(tag), "PATTERN", "only runs with such a tag"                         \
+	}
+#define HISTORY_ROW_HOST                                                                                               \
+	{                                                                                                              \
+		"host", 0, OPT_TEXT, HISTORY_FIELD(host), "this|PRINT", "only runs of this machine"                    \
+	}
+#define HISTORY_ROW_JSON                                                                                               \
+	{                                                                                                              \
+		"json", 0, OPT_FLAG, HISTORY_FIELD(json), NULL, "as JSON"                                              \
+	}
+#define HISTORY_ROW_CSV                                                                                                \
+	{                                                                                                              \
+		"csv", 0, OPT_FLAG, HISTORY_FIELD(csv), NULL, "the trend's runs as CSV"                                \
+	}
+#define HISTORY_ROW_METRIC                                                                                             \
+	{                                                                                                              \
+		"metric", 'm', OPT_TEXT, HISTORY_FIELD(metric), "NAME", "trend of this metric"                         \
+	}
+#define HISTORY_ROW_STAGE                                                                                              \
+	{                                                                                                              \
+		"stage", 0, OPT_TEXT, HISTORY_FIELD(stage), "NAME", "of this stage, not of the run"                    \
+	}
+#define HISTORY_ROW_QUALITY                                                                                            \
+	{                                                                                                              \
+		"quality", 0, OPT_TEXT, HISTORY_FIELD(quality), "NAME", "trend of this quality metric"                 \
+	}
+#define HISTORY_ROW_FORCE                                                                                              \
+	{                                                                                                              \
+		"force", 0, OPT_FLAG, HISTORY_FIELD(force), NULL, "move a tag that is in use"                          \
+	}
+#define HISTORY_ROW_KEEP                                                                                               \
+	{                                                                                                              \
+		"keep", 0, OPT_INTEGER, HISTORY_FIELD(keep), "N", "prune: spare the newest N of each name"             \
+	}
+#define HISTORY_ROW_OLDER                                                                                              \
+	{                                                                                                              \
+		"older-than", 0, OPT_TEXT, HISTORY_FIELD(older_than), "WHEN", "prune: only older ones"                 \
+	}
+#define HISTORY_ROW_NAME                                                                                               \
+	{                                                                                                              \
+		"name", 0, OPT_TEXT, HISTORY_FIELD(name), "NAME", "prune: only of this pipeline"                       \
+	}
+#define HISTORY_ROW_DAMAGED                                                                                            \
+	{                                                                                                              \
+		"damaged", 0, OPT_FLAG, HISTORY_FIELD(damaged), NULL, "prune: only damaged files"                      \
+	}
+#define HISTORY_ROW_YES                                                                                                \
+	{                                                                                                              \
+		"yes", 0, OPT_FLAG, HISTORY_FIELD(yes), NULL, "prune: really remove them"                              \
+	}
+#define HISTORY_ROW_HISTORY                                                                                            \
+	{                                                                                                              \
+		"history", 0, OPT_TEXT, HISTORY_FIELD(history), "DIR", "the folder with the earlier runs"              \
+	}
 
 extern const struct cmd cmd_history;
 extern const struct cmd cmd_history_list, cmd_history_trend, cmd_history_tag, cmd_history_untag, cmd_history_prune;

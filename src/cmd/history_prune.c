@@ -16,8 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct opt prune_options[] = {HISTORY_ROW_KEEP,    HISTORY_ROW_OLDER, HISTORY_ROW_NAME,
-					   HISTORY_ROW_DAMAGED, HISTORY_ROW_YES,   HISTORY_ROW_HISTORY,
+static const struct opt prune_options[] = {HISTORY_ROW_KEEP,
+					   HISTORY_ROW_OLDER,
+					   HISTORY_ROW_NAME,
+					   HISTORY_ROW_DAMAGED,
+					   HISTORY_ROW_YES,
+					   HISTORY_ROW_HISTORY,
 					   {0}};
 
 /* How many readable runs of each name have been seen, newest first. */
@@ -139,10 +143,12 @@ static int check_args(const struct history_args *args, struct pruning *pruning, 
 	if (args->keep < -1)
 		return err_set(err, ERR_USAGE, "--keep: expected 0 or more");
 	if (args->damaged && (args->keep != -1 || args->name))
-		return err_set(err, ERR_USAGE, "--damaged: nobody knows what pipeline a damaged file was of; --keep and"
-					       " --name cannot be used with it");
+		return err_set(err, ERR_USAGE,
+			       "--damaged: nobody knows what pipeline a damaged file was of; --keep and"
+			       " --name cannot be used with it");
 	if (args->older_than && !history_when(args->older_than, clock_utc_ns(), false, &pruning->before_ns))
-		return err_set(err, ERR_USAGE, "--older-than: '%s' is no time ago (12h, 90d, 2w) and no date (2026-01-31)",
+		return err_set(err, ERR_USAGE,
+			       "--older-than: '%s' is no time ago (12h, 90d, 2w) and no date (2026-01-31)",
 			       args->older_than);
 	return 0;
 }

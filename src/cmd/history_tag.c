@@ -43,8 +43,8 @@ static int list_tags(const char *dir)
 		text_append_clean(&text, str_text(&line), true);
 		str_append_char(&text, '\n');
 	}
-	int status = code ? cmd_fail(&cmd_history_tag, &err)
-			  : cmd_output(&cmd_history_tag, NULL, str_text(&text), text.len);
+	int status =
+		code ? cmd_fail(&cmd_history_tag, &err) : cmd_output(&cmd_history_tag, NULL, str_text(&text), text.len);
 	if (!code && !list.items.len)
 		fprintf(stderr, "no tags in %s\n", dir);
 	tag_list_fini(&list);
@@ -80,7 +80,8 @@ static int set_tag(const char *dir, const char *word, const char *name, bool mov
 		code = history_open_shown(dir, NULL, &history, err);
 	const struct history_entry *entry = code ? NULL : find_path(&history, path);
 	if (!code && !entry)
-		code = err_set(err, ERR_INPUT, "'%s' is not in the history '%s'; only its runs can be tagged", path, dir);
+		code = err_set(err, ERR_INPUT, "'%s' is not in the history '%s'; only its runs can be tagged", path,
+			       dir);
 	if (!code && entry->damaged)
 		code = err_set(err, ERR_INPUT, "%s", entry->damaged);
 	if (!code) {
@@ -105,7 +106,8 @@ static int run_tag(int argc, char **argv)
 		if (rest.len == 0)
 			status = list_tags(dir);
 		else if (rest.len != 2)
-			status = cmd_usage_error(&cmd_history_tag, "expected a run and a tag: pitot history tag last good");
+			status = cmd_usage_error(&cmd_history_tag,
+						 "expected a run and a tag: pitot history tag last good");
 		else if (set_tag(dir, rest.items[0], tag_word(rest.items[1]), args.force, &err) != 0)
 			status = cmd_fail(&cmd_history_tag, &err);
 		free(dir);
