@@ -185,7 +185,7 @@ static int run_history(int argc, char **argv)
 }
 
 const struct cmd cmd_history = {.name = "history",
-				.summary = "list, tag and prune earlier runs; show how a metric moved over them",
+				.summary = "list, tag and prune earlier runs, and show trends",
 				.arguments = "[list] [NAME] | trend [NAME] | tag [RUN TAG] | untag TAG | prune",
 				.options = history_options,
 				.run = run_history};

@@ -72,12 +72,14 @@ static void show_range(const struct trend_view *view, struct flow *flow, const s
 static void show_medians(const struct trend_view *view, const struct trend_machine *machine, struct flow *flow)
 {
 	flow_begin(flow, 2);
-	flow_text(flow, STYLE_PLAIN, machine->changes.len ? "median since the last change" : "median");
-	show_range(view, flow, machine->changes.len ? &vec_last(&machine->stretches)->values : &machine->all);
-	if (machine->changes.len) {
-		flow_text(flow, STYLE_PLAIN, "- of all runs");
-		show_range(view, flow, &machine->all);
-	}
+	flow_text(flow, STYLE_PLAIN, "median");
+	show_range(view, flow, &machine->all);
+	flow_end(flow);
+	if (!machine->changes.len)
+		return;
+	flow_begin(flow, 2);
+	flow_text(flow, STYLE_PLAIN, "since the last change");
+	show_range(view, flow, &vec_last(&machine->stretches)->values);
 	flow_end(flow);
 }
 
@@ -135,7 +137,7 @@ static void show_change(const struct trend_view *view, const struct trend_machin
 	}
 	trend_format(view, change->before, low);
 	trend_format(view, change->after, high);
-	flow_format(flow, STYLE_PLAIN, "median %s, then %s:", low, high);
+	flow_format(flow, STYLE_PLAIN, "from %s to %s:", low, high);
 	flow_word(flow, styles[change->way], trend_way_name(change->way));
 	flow_end(flow);
 	show_commits(machine, change, flow);

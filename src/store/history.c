@@ -87,12 +87,14 @@ struct change {
 	struct index_walls walls;
 	struct history_values values;
 	bool gone;
+	bool only_values;
 };
 
 /* A file to be read, and where its entry goes. */
 struct work {
 	const struct found *found;
 	size_t entry;
+	bool known; /* the entry is there already, and only what the run measured is wanted */
 };
 
 /* What is being put together: the entries, what the index has to be told, and what has to be read for it. */
@@ -135,20 +137,49 @@ static bool wants_values(const struct refresh *refresh, const struct history_ent
 static void examine(struct refresh *refresh, const struct work *work)
 {
 	const struct found *found = work->found;
+	struct history_entry *entry = &refresh->out->entries.items[work->entry];
 	struct change change = {
 		.row = {.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns}};
 	char *path = file_join(refresh->dir, found->file);
-	bool remember = index_examine(path, &change.row, &change.walls);
+	bool remember = true;
+	if (work->known) {
+		change.row.entry = *entry; /* handed over, and back below as a copy */
+		change.row.entry.path = NULL;
+		free(entry->path);
+	} else {
+		remember = index_examine(path, &change.row, &change.walls);
+	}
 	if (remember && wants_values(refresh, &change.row.entry))
 		remember = index_fold(path, refresh->request, &change.row, &change.values);
+	change.only_values = work->known && !change.row.entry.damaged;
 	free(path);
-	refresh->out->entries.items[work->entry] = copy_entry(&change.row.entry, refresh->dir, found->file);
+	*entry = copy_entry(&change.row.entry, refresh->dir, found->file);
 	if (remember) {
 		vec_push(&refresh->changes, change);
 	} else {
 		change_fini(&change);
 		refresh->incomplete = true;
 	}
+}
+
+static bool is_known(const struct index_row *row, const struct found *found)
+{
+	return strcmp(row->file, found->file) == 0 && row->bytes == found->bytes &&
+	       row->changed_ns == found->changed_ns && !row->entry.live;
+}
+
+static void add_entry(struct refresh *refresh, const struct found *found, struct index_row *row)
+{
+	bool known = row && is_known(row, found);
+	struct history_entry entry = {0};
+	if (known) {
+		entry = row->entry;
+		entry.path = file_join(refresh->dir, row->file);
+		row->entry = (struct history_entry){0};
+	}
+	if (!known || (!row->valued && wants_values(refresh, &entry)))
+		vec_push(&refresh->work, ((struct work){found, refresh->out->entries.len, known}));
+	vec_push(&refresh->out->entries, entry);
 }
 
 /* Both sides are in the order of their names: one pass over both. */
@@ -164,19 +195,8 @@ static void merge(struct refresh *refresh, const struct finds *finds, struct ind
 		if (!found)
 			break;
 		struct index_row *row = at < rows->items.len ? &rows->items.items[at] : NULL;
-		bool same_name = row && strcmp(row->file, found->file) == 0;
-		bool known = same_name && row->bytes == found->bytes && row->changed_ns == found->changed_ns &&
-			     !row->entry.live && (row->valued || !wants_values(refresh, &row->entry));
-		struct history_entry entry = {0};
-		if (known) {
-			entry = row->entry;
-			entry.path = file_join(refresh->dir, row->file);
-			row->entry = (struct history_entry){0};
-		} else {
-			vec_push(&refresh->work, ((struct work){found, refresh->out->entries.len}));
-		}
-		vec_push(&refresh->out->entries, entry);
-		at += same_name;
+		add_entry(refresh, found, row);
+		at += row && strcmp(row->file, found->file) == 0;
 	}
 }
 
@@ -201,6 +221,8 @@ static void write_changes(struct refresh *refresh)
 		struct change *change = &refresh->changes.items[i];
 		if (begun && change->gone)
 			index_drop(refresh->index, change->row.file);
+		else if (begun && change->only_values)
+			index_add_values(refresh->index, change->row.file, &change->values);
 		else if (begun)
 			index_put(refresh->index, &change->row, &change->walls, &change->values);
 		change_fini(change);

@@ -309,6 +309,20 @@ void index_put(struct index *index, const struct index_row *row, const struct in
 		index_values_put(index->db, run_id, values);
 }
 
+void index_add_values(struct index *index, const char *file, const struct history_values *values)
+{
+	sqlite3_stmt *statement = NULL;
+	sqlite3_prepare_v2(index->db, "SELECT id FROM run_file WHERE file = ?", -1, &statement, NULL);
+	sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
+	int result = sqlite3_step(statement);
+	if (result == SQLITE_ROW) {
+		index_values_put(index->db, sqlite3_column_int64(statement, 0), values);
+		run_with_text(index, "UPDATE run_file SET valued = 1 WHERE file = ?", file);
+	}
+	note_damage(index, result);
+	sqlite3_finalize(statement);
+}
+
 void index_know_folder(struct index *index, uint64_t dir_changed_ns)
 {
 	sqlite3_stmt *statement = NULL;

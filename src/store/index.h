@@ -77,6 +77,8 @@ bool index_begin(struct index *index);
 /* `values` counts where row->valued. */
 void index_put(struct index *index, const struct index_row *row, const struct index_walls *walls,
 	       const struct history_values *values);
+/* The values of a run whose row is there already. */
+void index_add_values(struct index *index, const char *file, const struct history_values *values);
 void index_drop(struct index *index, const char *file);
 /* The state of the folder that the index now knows; see index_is_fresh. */
 void index_know_folder(struct index *index, uint64_t dir_changed_ns);
