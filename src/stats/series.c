@@ -198,7 +198,7 @@ void series_trend(const double *x, const double *values, size_t n, double level,
 	*out = (struct trend){none, none, NAN};
 	out->least_squares.method = INTERVAL_T;
 	out->theil_sen.method = INTERVAL_SEN;
-	double *steps = mem_alloc((n ? n : 1) * sizeof(*steps));
+	double *steps = mem_alloc(n * sizeof(*steps));
 	for (size_t i = 0; i < n; i++)
 		steps[i] = (double)i;
 	least_squares(x ? x : steps, values, n, level, out);

@@ -13,18 +13,18 @@
  * interval's level is 1 - 2 alpha (98 % by default), because it has two sides.
  *
  * Ratio and interval are Hodges and Lehmann's, on logarithms: the median of all ratios of a new run to a base run,
- *between two of those ratios that the exact distribution of the Mann-Whitney statistic picks (of pairs: Wilcoxon's
- *signed rank). It is used at every n, because it claims nothing that the ranks do not bear: with 3 runs a side the
- *smallest possible p is 0.10, so no interval of this level exists and the verdict is inconclusive. The usual
- *alternative, a bootstrap of the ratio of medians, is too narrow for few runs and needs 1.5 times the runs for the same
- *answer; interval_ratio has it for those who want to show it. The assumption: if there is a change, it multiplies. A
- *difference in spread alone can move the interval's true level a little.
+ * between two of those ratios that the exact distribution of the Mann-Whitney statistic picks (of pairs: Wilcoxon's
+ * signed rank). It is used at every n, because it claims nothing that the ranks do not bear: with 3 runs a side the
+ * smallest possible p is 0.10, so no interval of this level exists and the verdict is inconclusive. The usual
+ * alternative, a bootstrap of the ratio of medians, is too narrow for few runs and needs 1.5 times the runs for the same
+ * answer; interval_ratio has it for those who want to show it. The assumption: if there is a change, it multiplies. A
+ * difference in spread alone can move the interval's true level a little.
  *
  * Counts that do not vary (NOISE_COUNT, all runs of a side equal) need no interval: any difference beyond
  * `count_threshold` is real, even from one run. Counts that do vary are treated like the others.
  *
  * Who looks again after every run and stops at the first verdict gets more false ones than alpha says; stop by the
- *width of the interval, or by a number of runs fixed before.
+ * width of the interval, or by a number of runs fixed before.
  */
 #ifndef PITOT_STATS_VERDICT_H
 #define PITOT_STATS_VERDICT_H

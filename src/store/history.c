@@ -13,7 +13,9 @@
 #include "store/scan.h"
 
 #include <ctype.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAME_MOST = 80, RECENT_RUNS = 10, COPIES_MOST = 10000, BATCH = 200 };
 
@@ -26,6 +28,10 @@ char *history_dir(const char *chosen)
 	/* The XDG rules say that a relative path is to be ignored. */
 	if (data && data[0] == '/')
 		return file_join(data, "pitot");
+	/* A service or a container may run without HOME; the user still has one. */
+	const struct passwd *user = home && home[0] ? NULL : getpwuid(geteuid());
+	if (user && user->pw_dir && user->pw_dir[0])
+		home = user->pw_dir;
 	return file_join(home && home[0] ? home : "/", ".local/share/pitot");
 }
 
