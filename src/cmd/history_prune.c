@@ -24,6 +24,9 @@ static const struct opt prune_options[] = {HISTORY_ROW_KEEP,
 					   HISTORY_ROW_HISTORY,
 					   {0}};
 
+/* --keep was not given. */
+#define NO_KEEP INT64_MIN
+
 /* How many readable runs of each name have been seen, newest first. */
 struct tally {
 	const char *name;
@@ -45,7 +48,7 @@ static int64_t count_up(struct tallies *tallies, const char *name)
 
 struct pruning {
 	const struct history_args *args;
-	const struct history *history;
+	struct history history;
 	uint64_t before_ns; /* only runs that began earlier */
 	struct tallies tallies;
 	struct str text;
@@ -62,7 +65,7 @@ static bool is_chosen(struct pruning *pruning, const struct history_entry *entry
 		return false;
 	if (args->name && strcmp(args->name, entry->name) != 0)
 		return false;
-	if (args->keep >= 0 && place <= args->keep)
+	if (args->keep != NO_KEEP && place <= args->keep)
 		return false;
 	return entry->started_utc_ns < pruning->before_ns;
 }
@@ -72,7 +75,7 @@ static void append_line(struct pruning *pruning, const struct history_entry *ent
 	char when[24];
 	struct str line = {0};
 	history_moment(entry->started_utc_ns, when);
-	str_appendf(&line, "%-7s  %-16s  %-11s  %s%s%s", word, entry->damaged ? "?" : when, history_status_word(entry),
+	str_appendf(&line, "%-8s  %-16s  %-11s  %s%s%s", word, entry->damaged ? "?" : when, history_status_word(entry),
 		    history_file_name(entry), why ? ": " : "", why ? why : "");
 	text_append_clean(&pruning->text, str_text(&line), true);
 	str_append_char(&pruning->text, '\n');
@@ -81,21 +84,21 @@ static void append_line(struct pruning *pruning, const struct history_entry *ent
 
 static int prune_all(struct pruning *pruning, struct err *err)
 {
-	for (size_t i = 0; i < pruning->history->entries.len; i++) {
-		const struct history_entry *entry = &pruning->history->entries.items[i];
+	for (size_t i = 0; i < pruning->history.entries.len; i++) {
+		const struct history_entry *entry = &pruning->history.entries.items[i];
 		if (!is_chosen(pruning, entry))
 			continue;
-		const char *obstacle = prune_obstacle(pruning->history, entry);
+		const char *obstacle = prune_obstacle(&pruning->history, entry);
 		if (obstacle) {
 			pruning->spared++;
 			append_line(pruning, entry, "kept", obstacle);
 			continue;
 		}
-		int code = pruning->args->yes ? prune_remove(pruning->history, entry, &pruning->freed, err) : 0;
+		int code = pruning->args->yes ? prune_remove(&pruning->history, entry, &pruning->freed, err) : 0;
 		if (code)
 			return code;
 		pruning->chosen++;
-		append_line(pruning, entry, pruning->args->yes ? "removed" : "would", NULL);
+		append_line(pruning, entry, pruning->args->yes ? "removed" : "would go", NULL);
 	}
 	return 0;
 }
@@ -106,7 +109,7 @@ static void append_sum(struct pruning *pruning)
 	const char *s = pruning->chosen == 1 ? "" : "s";
 	format_bytes((double)pruning->freed, bytes);
 	if (pruning->chosen == 0)
-		str_append(&pruning->text, "nothing to remove\n");
+		str_append(&pruning->text, pruning->args->yes ? "removed nothing\n" : "nothing to remove\n");
 	else if (pruning->args->yes)
 		str_appendf(&pruning->text, "removed %zu run%s, %s\n", pruning->chosen, s, bytes);
 	else
@@ -117,32 +120,28 @@ static void append_sum(struct pruning *pruning)
  * either has it in time or is gone, with an error for whoever wanted to tag it. */
 static int prune(const char *dir, struct pruning *pruning, struct err *err)
 {
-	struct history history = {0};
 	int lock = -1, code = 0;
 	if (pruning->args->yes && access(dir, F_OK) == 0)
 		code = tag_lock(dir, &lock, err);
 	if (!code)
-		code = history_open_shown(dir, NULL, &history, err);
-	pruning->history = &history;
-	if (!code && history.tags_broken)
-		code = err_set(err, ERR_INPUT, "without the tags nobody knows what must stay: %s", history.tags_broken);
+		code = history_open_shown(dir, NULL, &pruning->history, err);
+	if (!code && pruning->history.tags_broken)
+		code = err_set(err, ERR_INPUT, "without the tags nobody knows what must stay; nothing was removed");
 	if (!code)
 		code = prune_all(pruning, err);
 	if (lock >= 0)
 		tag_unlock(lock);
 	append_sum(pruning);
-	vec_fini(&pruning->tallies.items);
-	history_fini(&history);
 	return code;
 }
 
 static int check_args(const struct history_args *args, struct pruning *pruning, struct err *err)
 {
-	if (args->keep == -1 && !args->older_than && !args->name && !args->damaged)
+	if (args->keep == NO_KEEP && !args->older_than && !args->name && !args->damaged)
 		return err_set(err, ERR_USAGE, "what to remove? --keep N, --older-than 90d, --name NAME or --damaged");
-	if (args->keep < -1)
+	if (args->keep != NO_KEEP && args->keep < 0)
 		return err_set(err, ERR_USAGE, "--keep: expected 0 or more");
-	if (args->damaged && (args->keep != -1 || args->name))
+	if (args->damaged && (args->keep != NO_KEEP || args->name))
 		return err_set(err, ERR_USAGE,
 			       "--damaged: nobody knows what pipeline a damaged file was of; --keep and"
 			       " --name cannot be used with it");
@@ -155,7 +154,7 @@ static int check_args(const struct history_args *args, struct pruning *pruning, 
 
 static int run_prune(int argc, char **argv)
 {
-	struct history_args args = {.keep = -1};
+	struct history_args args = {.keep = NO_KEEP};
 	struct opt_texts rest = {0};
 	struct pruning pruning = {.args = &args, .before_ns = UINT64_MAX};
 	struct err err;
@@ -174,6 +173,8 @@ static int run_prune(int argc, char **argv)
 		status = cmd_fail(&cmd_history_prune, &err);
 	free(dir);
 out:
+	vec_fini(&pruning.tallies.items);
+	history_fini(&pruning.history);
 	str_fini(&pruning.text);
 	vec_fini(&rest);
 	return status;

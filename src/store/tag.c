@@ -84,7 +84,7 @@ int tag_list_read(const char *dir, struct tag_list *out, struct err *err)
 {
 	char *path = file_join(dir, "tags"), *text = NULL;
 	struct tag_list list = {0};
-	size_t size;
+	size_t size = 0;
 	int code = 0;
 	if (access(path, F_OK) == 0 || errno != ENOENT)
 		code = file_read(path, FILE_LIMIT, &text, &size, err);
