@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { RECEIVE_BYTES = 8 << 20, MESSAGE_BYTES = 8192, BATCH = 64 };
@@ -77,17 +78,16 @@ static int open_netlink(int protocol, unsigned groups)
 	return fd;
 }
 
+/* In three pieces, because a struct cn_msg ends in an array of no size and so may have nothing after it in a struct. */
 static bool connector_listen(int fd, bool on)
 {
-	struct {
-		struct nlmsghdr head;
-		struct cn_msg message;
-		enum proc_cn_mcast_op op;
-	} __attribute__((packed))
-	request = {.head = {.nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (unsigned)getpid()},
-		   .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(enum proc_cn_mcast_op)},
-		   .op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE};
-	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
+	enum proc_cn_mcast_op op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE;
+	struct cn_msg message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(op)};
+	struct nlmsghdr head = {.nlmsg_len = sizeof(head) + sizeof(message) + sizeof(op),
+				.nlmsg_type = NLMSG_DONE,
+				.nlmsg_pid = (unsigned)getpid()};
+	struct iovec pieces[] = {{&head, sizeof(head)}, {&message, sizeof(message)}, {&op, sizeof(op)}};
+	return writev(fd, pieces, 3) == (ssize_t)head.nlmsg_len;
 }
 
 struct genl_request {
