@@ -6,33 +6,19 @@
  */
 #include "base/clock.h"
 #include "render/format.h"
+#include "render/markup.h"
 #include "render/renderers.h"
 #include "render/text.h"
 #include "render/words.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BAR_WIDTH = 40, LOG_LINES = 50 };
 
-/* An underscore between letters starts no emphasis, and names are full of them. */
-static bool needs_escape(const char *text, size_t at)
-{
-	if (text[at] == '_')
-		return at == 0 || !isalnum((unsigned char)text[at - 1]) || !isalnum((unsigned char)text[at + 1]);
-	return strchr("\\`*[]<>|~&#$", text[at]) != NULL;
-}
-
 static void put_escaped(struct str *out, const char *text)
 {
-	char *clean = text_clean(text, true);
-	for (size_t i = 0; clean[i]; i++) {
-		if (needs_escape(clean, i))
-			str_append_char(out, '\\');
-		str_append_char(out, clean[i]);
-	}
-	free(clean);
+	markup_markdown(out, text);
 }
 
 static size_t longest_backticks(const char *text)

@@ -75,8 +75,9 @@ int history_new_path(const char *dir, const char *run_name, uint64_t utc_ns, cha
 int history_open(const char *dir, struct history *out, struct err *err);
 int history_open_with(const char *dir, const struct history_request *request, struct history *out, struct err *err);
 void history_fini(struct history *history);
-/* Turns what a person types into a path: "@tag", an existing file, a file name in the history, "last", "last~2", or a
- * unique beginning of a run's file name. NULL means "last". Owned by the caller. */
+/* Turns what a person types into a path: "@tag", an existing file, a file name in the history, "last", "last~2", a unique
+ * beginning of a run's file name, or the commit that a run was made at ("HEAD~1", "3fa2b1c"): the newest run of it. NULL
+ * means "last". Owned by the caller. */
 int history_resolve(const char *dir, const char *word, char **out, struct err *err);
 
 /* Median wall time that stage `stage` took in the last ten successful runs of pipeline `run_name`; false where there is

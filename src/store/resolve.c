@@ -1,12 +1,13 @@
 /*
  * resolve.c - history_resolve: what a person types for a run, turned into a path.
  *
- * In this order: "@tag", an existing file, a file name in the history (its ending may be left out), "last" and "last~N", a
- * beginning that only one file name has.
+ * In this order: "@tag", an existing file, a file name in the history (its ending may be left out), "last" and "last~N",
+ * a beginning that only one file name has, a commit (revision.h).
  */
 #include "base/file.h"
 #include "base/str.h"
 #include "store/history.h"
+#include "store/revision.h"
 #include "store/tag.h"
 
 #include <string.h>
@@ -154,6 +155,9 @@ static int resolve_in(const struct history *history, const char *word, char **ou
 		found = find_beginning(history, word, &count);
 	if (count > 1)
 		return many(history, word, count, err);
+	int by_commit = found ? 0 : revision_find(history, word, &found, err);
+	if (by_commit < 0)
+		return by_commit;
 	if (!found)
 		return nothing(history, word, err);
 	*out = mem_strdup(found->path);
