@@ -1,0 +1,199 @@
+/* rule_memory.c - memory that runs out: close to the limit, waited for, swapped, growing all the time. */
+#include "analyze/host_number.h"
+#include "analyze/rule.h"
+#include "base/str.h"
+
+#include <math.h>
+
+static const double close_to_limit = 0.85;  /* of the limit: a somewhat larger input is killed */
+static const double close_to_machine = 0.9; /* of all memory, where no limit is set */
+static const double pressure_share = 0.1;   /* of the elapsed time */
+static const double swap_bytes = 64 * 1048576.0, swap_faults_per_s = 50;
+static const double growth_bytes = 48 * 1048576.0; /* less is the noise of allocators */
+static const double growth_ratio = 2;              /* end over beginning */
+static const double growth_fit = 0.95;             /* share of the variance that a straight line explains */
+static const size_t growth_least_points = 8;
+static const double growth_skip = 0.1; /* of the stage's time: starting up is growth by nature */
+
+/* What it needed without page cache, which the kernel can take back. */
+static int memory_metric(const struct evidence *evidence)
+{
+	double tree = evidence_number(evidence, METRIC_MEMORY_ANON_PEAK);
+	double process = evidence_number(evidence, METRIC_RSS_PROCESS_PEAK);
+	return process > tree || isnan(tree) ? METRIC_RSS_PROCESS_PEAK : METRIC_MEMORY_ANON_PEAK;
+}
+
+static void examine_limit(const struct evidence *evidence, struct finding_list *out)
+{
+	const struct run_record *record = evidence->report->record;
+	int metric = memory_metric(evidence);
+	double peak = evidence_number(evidence, metric), all = host_number(record, "memory_bytes");
+	double limit = host_number(record, "memory_limit_bytes");
+	bool limited = limit > 0 && !(limit >= all);
+	double most = limited ? limit : all;
+	if (!(peak >= (limited ? close_to_limit : close_to_machine) * most))
+		return;
+	struct finding *finding = finding_add(out, &rule_memory_limit, evidence, FINDING_FIX);
+	finding_say(finding, "It needed %.0f MiB, %.0f %% of the %.0f MiB that %s.", peak / 1048576, 100 * peak / most,
+		    most / 1048576, limited ? "its control group may use" : "the machine has");
+	finding_advise(finding,
+		       "A larger input will have it killed. Work in chunks, use smaller types, free what is no "
+		       "longer needed, or raise the limit.");
+	finding_cite(finding, evidence, metric);
+	finding_cite_other(finding, limited ? "memory_limit_bytes" : "memory_bytes", UNIT_BYTES, most, METHOD_EXACT,
+			   limited ? "memory limit of pitot's control group" : "/proc/meminfo");
+}
+
+const struct finding_rule rule_memory_limit = {
+	.id = "memory-limit",
+	.title = "Memory close to the limit",
+	.fires = "a stage needed at least 85 % of its control group's memory limit, or 90 % of the machine's memory "
+		 "(page cache "
+		 "left out)",
+	.why = "the next larger input is killed, and before that reclaim makes everything slow",
+	.todo = "work in chunks, use smaller types, free earlier, or raise the limit",
+	.depth = 3,
+	.examine = examine_limit,
+};
+
+static void examine_pressure(const struct evidence *evidence, struct finding_list *out)
+{
+	double some = evidence_number(evidence, METRIC_PRESSURE_MEMORY);
+	bool own = evidence_is_own(evidence, METRIC_PRESSURE_MEMORY);
+	if (!(some / evidence->wall >= pressure_share))
+		return;
+	struct finding *finding = finding_add(out, &rule_memory_pressure, evidence, own ? FINDING_FIX : FINDING_LOOK);
+	finding_say(finding, "%s waited for memory %.0f %% of the time.",
+		    own ? "Some of it" : "Something on the machine", 100 * fmin(some / evidence->wall, 1));
+	finding_advise(finding,
+		       "The kernel takes pages back as fast as they are asked for: give it more memory, or keep "
+		       "less in memory at once.");
+	finding_cite(finding, evidence, METRIC_PRESSURE_MEMORY);
+	finding_cite(finding, evidence, METRIC_MEMORY_PEAK);
+	finding_cite(finding, evidence, METRIC_PAGE_FAULTS_MAJOR);
+	finding_predict(finding, evidence, some, "there is memory enough");
+}
+
+const struct finding_rule rule_memory_pressure = {
+	.id = "memory-pressure",
+	.title = "Waiting for memory",
+	.fires = "something in the stage waited for memory at least 10 % of the time (memory pressure, `some`); `look` "
+		 "where only "
+		 "the whole machine's pressure is known",
+	.why = "reclaiming pages and reading them again is done instead of the work",
+	.todo = "more memory, or less of it in use at once",
+	.depth = 3,
+	.examine = examine_pressure,
+};
+
+static void examine_swapping(const struct evidence *evidence, struct finding_list *out)
+{
+	double swap = evidence_number(evidence, METRIC_SYSTEM_SWAP_PEAK);
+	double faults = evidence_number(evidence, METRIC_PAGE_FAULTS_MAJOR);
+	if (!(swap >= swap_bytes && faults / evidence->wall >= swap_faults_per_s))
+		return;
+	/* Swap is the machine's: it may be somebody else's. */
+	struct finding *finding = finding_add(out, &rule_swapping, evidence, FINDING_LOOK);
+	finding_say(finding, "%.0f page faults a second waited for storage while the machine had %.0f MiB in swap.",
+		    faults / evidence->wall, swap / 1048576);
+	finding_advise(finding, "Keep less in memory at once, or run it where there is more: swapping costs more than "
+				"any other change can save.");
+	finding_cite(finding, evidence, METRIC_SYSTEM_SWAP_PEAK);
+	finding_cite(finding, evidence, METRIC_PAGE_FAULTS_MAJOR);
+	finding_cite(finding, evidence, METRIC_SYSTEM_AVAILABLE_MIN);
+}
+
+const struct finding_rule rule_swapping = {
+	.id = "swapping",
+	.title = "Swapping",
+	.fires = "at least 50 page faults a second waited for storage while the machine had 64 MiB or more in swap",
+	.why = "memory that has to come back from storage is thousands of times slower",
+	.todo = "keep less in memory, or use a machine with more",
+	.depth = 3,
+	.examine = examine_swapping,
+};
+
+struct line {
+	double slope, start, fit; /* per second; at the first point; share of variance explained */
+};
+
+static struct line fit_line(const double *x, const double *y, size_t count)
+{
+	double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+	for (size_t i = 0; i < count; i++) {
+		mean_x += x[i] / (double)count;
+		mean_y += y[i] / (double)count;
+	}
+	for (size_t i = 0; i < count; i++) {
+		xx += (x[i] - mean_x) * (x[i] - mean_x);
+		xy += (x[i] - mean_x) * (y[i] - mean_y);
+		yy += (y[i] - mean_y) * (y[i] - mean_y);
+	}
+	double slope = xx > 0 ? xy / xx : 0;
+	return (struct line){slope, mean_y + slope * (x[0] - mean_x), yy > 0 ? xy * xy / (xx * yy) : 0};
+}
+
+static const struct series *memory_series(const struct report_stage *stage)
+{
+	static const char *const names[] = {"memory_anon", "rss"};
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		for (size_t i = 0; i < stage->series.items.len; i++)
+			if (str_starts(stage->series.items.items[i].name, names[k]))
+				return &stage->series.items.items[i];
+	return NULL;
+}
+
+static size_t points_of(const struct series *series, double skip, double *x, double *y)
+{
+	size_t count = 0;
+	for (size_t i = (size_t)((double)series->buckets.len * skip); i < series->buckets.len; i++) {
+		const struct series_bucket *bucket = &series->buckets.items[i];
+		if (bucket->count == 0)
+			continue;
+		x[count] = (double)bucket->at_ns / 1e9;
+		y[count++] = bucket->mean;
+	}
+	return count;
+}
+
+static void examine_growth(const struct evidence *evidence, struct finding_list *out)
+{
+	const struct series *series = memory_series(evidence->stage);
+	double x[REPORT_BUCKETS], y[REPORT_BUCKETS];
+	if (!series || series->buckets.len > REPORT_BUCKETS)
+		return;
+	size_t count = points_of(series, growth_skip, x, y);
+	if (count < growth_least_points)
+		return;
+	struct line line = fit_line(x, y, count);
+	double grown = line.slope * (x[count - 1] - x[0]),
+	       limit = host_number(evidence->report->record, "memory_bytes");
+	if (!(grown >= growth_bytes && line.fit >= growth_fit && line.start + grown >= growth_ratio * line.start))
+		return;
+	struct finding *finding = finding_add(out, &rule_memory_growth, evidence, FINDING_LOOK);
+	finding_say(finding, "Its memory grew steadily, by %.0f MiB a second, and had not stopped at the end.",
+		    line.slope / 1048576);
+	finding_advise(finding, "Look for what is kept but not needed again: results of every chunk, caches without a "
+				"limit, lists that only grow. Input four times as long needs four times the memory.");
+	finding_cite_other(finding, "memory_growth_bytes_per_s", UNIT_BYTES, line.slope, METHOD_SAMPLED,
+			   "straight line through the memory samples");
+	finding_cite_other(finding, "memory_growth_fit", UNIT_RATIO, line.fit, METHOD_SAMPLED,
+			   "share of the variance that the line explains");
+	finding_cite(finding, evidence, memory_metric(evidence));
+	if (limit > 0)
+		finding_cite_other(finding, "seconds_until_full", UNIT_SECONDS,
+				   fmax(limit - line.start - grown, 0) / line.slope, METHOD_ESTIMATED,
+				   "the machine's memory at this rate");
+}
+
+const struct finding_rule rule_memory_growth = {
+	.id = "memory-growth",
+	.title = "Memory that grows all the time",
+	.fires = "after the first tenth of the stage its memory rises along a straight line (95 % of the variance), by "
+		 "48 MiB or "
+		 "more and to at least twice as much, over eight samples or more",
+	.why = "memory in proportion to the input limits what can be run; often nobody wants what is kept",
+	.todo = "find what is kept; work in chunks and let go of each",
+	.depth = 2,
+	.examine = examine_growth,
+};
