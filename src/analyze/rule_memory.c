@@ -2,6 +2,7 @@
 #include "analyze/host_number.h"
 #include "analyze/rule.h"
 #include "base/str.h"
+#include "stats/series.h"
 
 #include <math.h>
 
@@ -11,7 +12,8 @@ static const double pressure_share = 0.1;   /* of the elapsed time */
 static const double swap_bytes = 64 * 1048576.0, swap_faults_per_s = 50;
 static const double growth_bytes = 48 * 1048576.0; /* less is the noise of allocators */
 static const double growth_ratio = 2;              /* end over beginning */
-static const double growth_fit = 0.95;             /* share of the variance that a straight line explains */
+static const double growth_tau = 0.9;              /* of all pairs of samples, those that rise less those that fall */
+static const double growth_level = 0.95;           /* of the slope's interval, whose lower end counts */
 static const size_t growth_least_points = 8;
 static const double growth_skip = 0.1; /* of the stage's time: starting up is growth by nature */
 
@@ -113,26 +115,6 @@ const struct finding_rule rule_swapping = {
 	.examine = examine_swapping,
 };
 
-struct line {
-	double slope, start, fit; /* per second; at the first point; share of variance explained */
-};
-
-static struct line fit_line(const double *x, const double *y, size_t count)
-{
-	double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
-	for (size_t i = 0; i < count; i++) {
-		mean_x += x[i] / (double)count;
-		mean_y += y[i] / (double)count;
-	}
-	for (size_t i = 0; i < count; i++) {
-		xx += (x[i] - mean_x) * (x[i] - mean_x);
-		xy += (x[i] - mean_x) * (y[i] - mean_y);
-		yy += (y[i] - mean_y) * (y[i] - mean_y);
-	}
-	double slope = xx > 0 ? xy / xx : 0;
-	return (struct line){slope, mean_y + slope * (x[0] - mean_x), yy > 0 ? xy * xy / (xx * yy) : 0};
-}
-
 static const struct series *memory_series(const struct report_stage *stage)
 {
 	static const char *const names[] = {"memory_anon", "rss"};
@@ -165,33 +147,35 @@ static void examine_growth(const struct evidence *evidence, struct finding_list 
 	size_t count = points_of(series, growth_skip, x, y);
 	if (count < growth_least_points)
 		return;
-	struct line line = fit_line(x, y, count);
-	double grown = line.slope * (x[count - 1] - x[0]),
-	       limit = host_number(evidence->report->record, "memory_bytes");
-	if (!(grown >= growth_bytes && line.fit >= growth_fit && line.start + grown >= growth_ratio * line.start))
+	struct trend trend;
+	struct drift drift;
+	series_trend(x, y, count, growth_level, &trend);
+	series_drift(y, count, &drift);
+	double grown = trend.least_squares.low * (x[count - 1] - x[0]);
+	if (!(grown >= growth_bytes && drift.tau >= growth_tau && y[count - 1] >= growth_ratio * y[0]))
 		return;
+	double slope = trend.least_squares.estimate, all = host_number(evidence->report->record, "memory_bytes");
 	struct finding *finding = finding_add(out, &rule_memory_growth, evidence, FINDING_LOOK);
 	finding_say(finding, "Its memory grew steadily, by %.0f MiB a second, and had not stopped at the end.",
-		    line.slope / 1048576);
+		    slope / 1048576);
 	finding_advise(finding, "Look for what is kept but not needed again: results of every chunk, caches without a "
 				"limit, lists that only grow. Input four times as long needs four times the memory.");
-	finding_cite_other(finding, "memory_growth_bytes_per_s", UNIT_BYTES, line.slope, METHOD_SAMPLED,
-			   "straight line through the memory samples");
-	finding_cite_other(finding, "memory_growth_fit", UNIT_RATIO, line.fit, METHOD_SAMPLED,
-			   "share of the variance that the line explains");
+	finding_cite_other(finding, "memory_growth_bytes_per_s", UNIT_BYTES, slope, METHOD_SAMPLED,
+			   "least squares through the memory samples");
+	finding_cite_other(finding, "memory_growth_tau", UNIT_RATIO, drift.tau, METHOD_SAMPLED,
+			   "Kendall's tau of the memory samples");
 	finding_cite(finding, evidence, memory_metric(evidence));
-	if (limit > 0)
-		finding_cite_other(finding, "seconds_until_full", UNIT_SECONDS,
-				   fmax(limit - line.start - grown, 0) / line.slope, METHOD_ESTIMATED,
-				   "the machine's memory at this rate");
+	if (all > 0)
+		finding_cite_other(finding, "seconds_until_full", UNIT_SECONDS, fmax(all - y[count - 1], 0) / slope,
+				   METHOD_ESTIMATED, "the machine's memory at this rate");
 }
 
 const struct finding_rule rule_memory_growth = {
 	.id = "memory-growth",
 	.title = "Memory that grows all the time",
-	.fires = "after the first tenth of the stage its memory rises along a straight line (95 % of the variance), by "
-		 "48 MiB or "
-		 "more and to at least twice as much, over eight samples or more",
+	.fires = "after the first tenth of the stage its memory keeps rising to the end (Kendall's tau 0.9 over eight "
+		 "samples or more), by 48 MiB or more (lower end of the slope's 95 % interval) and to at least twice "
+		 "as much",
 	.why = "memory in proportion to the input limits what can be run; often nobody wants what is kept",
 	.todo = "find what is kept; work in chunks and let go of each",
 	.depth = 2,

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 extern const struct cmd cmd_run, cmd_report, cmd_history, cmd_doctor, cmd_init, cmd_metrics, cmd_completion;
+extern const struct cmd cmd_whatif;
 
-const struct cmd *const cmd_table[] = {&cmd_run,  &cmd_report,  &cmd_history,    &cmd_doctor,
+const struct cmd *const cmd_table[] = {&cmd_run,  &cmd_report,  &cmd_whatif,     &cmd_history, &cmd_doctor,
 				       &cmd_init, &cmd_metrics, &cmd_completion, NULL};
 
 /* Made from docs/man at build time: command name and the page's text. */
