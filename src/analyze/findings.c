@@ -14,11 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double shortest_s = 0.05;     /* below this a stage is start-up and chance */
-static const double least_gain = 0.02;     /* share of the run: less is below the noise of most machines */
-static const double least_fix_gain = 0.05; /* less is not worth a change by itself */
-static const double explains = 0.5;        /* of a general finding's gain, by a specific one */
-static const double vital_share = 0.8;     /* the few that explain 80 % */
+static const double shortest_s = 0.05;       /* below this a stage is start-up and chance */
+static const double least_gain = 0.02;       /* share of the run: less is below the noise of most machines */
+static const double least_fix_gain = 0.05;   /* less is not worth a change by itself */
+static const double explains = 0.5;          /* of a general finding's gain, by a specific one */
+static const double one_thread_wants = 1.25; /* cores: one computing thread, and some helpers' start and end */
+static const double most_queued = 0.95;      /* of the elapsed time: what is left after more is rounding */
+static const double vital_share = 0.8;       /* the few that explain 80 % */
 
 const struct finding_rule *const rule_table[] = {
 #define RULE_ROW(name) &rule_##name,
@@ -58,7 +60,10 @@ static struct evidence gather(const struct report *report, const struct plan *pl
 	evidence.system = evidence_number(&evidence, METRIC_CPU_SYSTEM);
 	evidence.queue = evidence_number(&evidence, METRIC_RUN_QUEUE_WAIT);
 	evidence.busy = evidence.cpu / evidence.wall;
-	evidence.wanted = (evidence.cpu + (isnan(evidence.queue) ? 0 : evidence.queue)) / evidence.wall;
+	double queue = isnan(evidence.queue) ? 0 : evidence.queue;
+	evidence.wanted = (evidence.cpu + queue) / evidence.wall;
+	bool one_thread = evidence.wanted <= one_thread_wants;
+	evidence.alone = evidence.wall - (one_thread ? fmin(queue, most_queued * evidence.wall) : 0);
 	return evidence;
 }
 
@@ -221,6 +226,8 @@ static bool comes_before(const struct finding *a, const struct finding *b)
 {
 	if (a->severity != b->severity)
 		return a->severity > b->severity;
+	if (a->rule->first != b->rule->first)
+		return a->rule->first;
 	return gain_or_less(a) > gain_or_less(b);
 }
 
@@ -235,12 +242,18 @@ static void sort_findings(struct finding_list *list)
 	}
 }
 
+/* What can be gained by changing the pipeline: a note's gain is another machine's. */
+static double gain_to_be_had(const struct finding *finding)
+{
+	return finding->severity == FINDING_NOTE ? 0 : fmax(gain_or_less(finding), 0);
+}
+
 /* The fewest that together make 80 % of the sum of all gains: so the largest, wherever they stand in the list. */
 static void mark_vital(struct finding_list *list)
 {
 	double sum = 0, marked = 0;
 	for (size_t i = 0; i < list->items.len; i++)
-		sum += fmax(gain_or_less(&list->items.items[i]), 0);
+		sum += gain_to_be_had(&list->items.items[i]);
 	while (sum > 0 && marked < vital_share * sum) {
 		struct finding *largest = NULL;
 		for (size_t i = 0; i < list->items.len; i++) {

@@ -66,6 +66,9 @@ struct evidence {
 	double queue;  /* seconds that its threads were ready without a core */
 	double busy;   /* cores' worth of CPU time: cpu / wall */
 	double wanted; /* cores' worth that it would have used: (cpu + queue) / wall, with queue 0 where not known */
+	/* The elapsed time that it would have taken with the machine to itself: without the time in which its one
+	 * computing thread waited for a core. Where several computed, that cannot be told, and it is the elapsed time. */
+	double alone;
 };
 
 struct finding_rule {
@@ -77,6 +80,7 @@ struct finding_rule {
 	/* A finding is dropped where one of a larger depth explains at least half of its gain in the same stage: "it
 	 * computes on one core" is no news beside "it computes in 4000 processes". 0 is the most general. */
 	int depth;
+	bool first; /* before all others of its severity: what it says spoils the numbers of theirs */
 	void (*examine)(const struct evidence *evidence, struct finding_list *out);     /* each stage; or NULL */
 	void (*examine_run)(const struct evidence *evidence, struct finding_list *out); /* the run; or NULL */
 };

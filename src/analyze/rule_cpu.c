@@ -2,8 +2,8 @@
  * rule_cpu.c - how many cores the work is spread over: one while others idle, many threads that take turns, more
  * threads than cores, cores that the run never used.
  *
- * "Wanted" is CPU time plus the time in the run queue: on a machine that others use too, a program that computes all the
- * time gets less than a core, but it wants one.
+ * On a machine that others use too, a program that computes all the time gets less than a core. So what it wanted counts
+ * (CPU time plus time in the run queue), and what of its elapsed time it would have taken alone.
  */
 #include "analyze/rule.h"
 
@@ -15,13 +15,22 @@ static const double spreadable = 0.9;
 static const double threads_least = 4;        /* computing threads that only one core's worth comes of */
 static const double turns_per_s = 50;         /* switches of a program whose threads really take turns */
 static const double oversubscribed_ratio = 2; /* runnable threads per core: half of them always wait */
-static const double oversubscribed_busy = 0.5;
-static const double unused_share = 0.25; /* of the cores, over the whole run */
+static const double unused_share = 0.25;      /* of the cores, over the whole run */
 static const double unused_least_cores = 4, unused_least_s = 1;
 
 static bool is_one_core(const struct evidence *evidence)
 {
-	return evidence->cores >= 2 && evidence->wanted >= one_core_from && evidence->wanted <= one_core_to;
+	return evidence->cores >= 2 && evidence->cpu / evidence->alone >= one_core_from &&
+	       evidence->wanted <= one_core_to;
+}
+
+/* Where others use the machine, a thread that is handed the lock first waits for a core, and so more is wanted; threads
+ * that do not take turns would want as many cores as there are of them. */
+static bool is_one_at_a_time(const struct evidence *evidence)
+{
+	double threads = evidence_number(evidence, METRIC_THREADS_PEAK);
+	return evidence->cores >= 2 && evidence->wanted >= one_core_from && evidence->busy <= one_core_to &&
+	       evidence->wanted <= fmax(one_core_to, threads / 4);
 }
 
 static double spread_gain_s(const struct evidence *evidence)
@@ -29,11 +38,16 @@ static double spread_gain_s(const struct evidence *evidence)
 	return evidence->cpu * spreadable * (1 - 1 / evidence->cores);
 }
 
+/* Threads that share a process with another: programs in a pipe take turns by nature. */
+static double extra_threads(const struct evidence *evidence)
+{
+	return evidence_number(evidence, METRIC_THREADS_PEAK) - evidence_number(evidence, METRIC_PROCESSES_PEAK);
+}
+
 static bool is_taking_turns(const struct evidence *evidence)
 {
 	double switches = evidence_number(evidence, METRIC_CONTEXT_SWITCHES_VOLUNTARY);
-	return evidence_number(evidence, METRIC_THREADS_PEAK) >= threads_least &&
-	       switches / evidence->wall >= turns_per_s;
+	return extra_threads(evidence) >= threads_least - 1 && switches / evidence->wall >= turns_per_s;
 }
 
 static void examine_one_core(const struct evidence *evidence, struct finding_list *out)
@@ -41,7 +55,7 @@ static void examine_one_core(const struct evidence *evidence, struct finding_lis
 	if (!is_one_core(evidence) || is_taking_turns(evidence))
 		return;
 	struct finding *finding = finding_add(out, &rule_one_core, evidence, FINDING_LOOK);
-	finding_say(finding, "It computes on one core of %.0f all the time.", evidence->cores);
+	finding_say(finding, "It computes on one of %.0f cores all the time.", evidence->cores);
 	finding_advise(finding,
 		       "Split the work over processes or threads, or use a library that does (and check that it "
 		       "is allowed to: OMP_NUM_THREADS). Else only faster code helps: profile it.");
@@ -56,9 +70,9 @@ static void examine_one_core(const struct evidence *evidence, struct finding_lis
 const struct finding_rule rule_one_core = {
 	.id = "one-core",
 	.title = "Computing on one core",
-	.fires = "a stage wants 75 % to 125 % of one core (CPU time and time in the run queue over elapsed time) where "
-		 "two "
-		 "cores or more are there",
+	.fires = "a stage uses at least 75 % of one core (of the time it was not kept from one) and wants 125 % at "
+		 "most, where "
+		 "there are two cores or more",
 	.why = "all other cores idle while it runs",
 	.todo = "split the work over processes or threads, or let a library do it; where that cannot be, make the code "
 		"faster",
@@ -69,7 +83,7 @@ const struct finding_rule rule_one_core = {
 static void examine_serialised(const struct evidence *evidence, struct finding_list *out)
 {
 	double threads = evidence_number(evidence, METRIC_THREADS_PEAK);
-	if (!is_one_core(evidence) || !is_taking_turns(evidence))
+	if (!is_one_at_a_time(evidence) || !is_taking_turns(evidence))
 		return;
 	struct finding *finding = finding_add(out, &rule_serialised_threads, evidence, FINDING_LOOK);
 	finding_say(finding, "It has %.0f threads, but together they use one core's worth: they take turns.", threads);
@@ -87,9 +101,10 @@ static void examine_serialised(const struct evidence *evidence, struct finding_l
 const struct finding_rule rule_serialised_threads = {
 	.id = "serialised-threads",
 	.title = "Threads that take turns",
-	.fires = "four threads or more that together want 75 % to 125 % of one core and give up their core at least 50 "
-		 "times a "
-		 "second",
+	.fires = "four threads or more of a process together use one core at most, though they want at least 75 % of "
+		 "one, and give "
+		 "up their "
+		 "core at least 50 times a second",
 	.why = "threads that hold one lock in turn do the work of one, and pay for handing it over",
 	.todo = "use processes where the lock is the interpreter's; else hold it for less, or split what it protects",
 	.depth = 2,
@@ -98,8 +113,7 @@ const struct finding_rule rule_serialised_threads = {
 
 static void examine_oversubscribed(const struct evidence *evidence, struct finding_list *out)
 {
-	if (!(evidence->wanted >= oversubscribed_ratio * evidence->cores) ||
-	    !(evidence->busy >= oversubscribed_busy * evidence->cores))
+	if (!(evidence->wanted >= oversubscribed_ratio * evidence->cores))
 		return;
 	struct finding *finding = finding_add(out, &rule_oversubscribed, evidence, FINDING_LOOK);
 	finding_say(finding, "On average %.1f of its threads wanted to run on %.0f cores.", evidence->wanted,
@@ -118,9 +132,7 @@ static void examine_oversubscribed(const struct evidence *evidence, struct findi
 const struct finding_rule rule_oversubscribed = {
 	.id = "oversubscribed",
 	.title = "More threads than cores",
-	.fires = "on average at least twice as many threads want to run as there are cores, and at least half of the "
-		 "cores are "
-		 "busy with them",
+	.fires = "on average at least twice as many of its threads want to run as there are cores",
 	.why = "the cores are busy anyway; more threads add switching, memory and waiting for the slowest",
 	.todo = "start as many workers as there are cores; beware of a pool of processes each of which has its own "
 		"pool of "

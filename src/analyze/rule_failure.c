@@ -37,6 +37,7 @@ const struct finding_rule rule_failed = {
 	.why = "what it measured is the way to the failure, not the work; every comparison with it misleads",
 	.todo = "read the log's end in the report and repair the stage before tuning anything",
 	.depth = 2,
+	.first = true,
 	.examine = examine_failed,
 };
 

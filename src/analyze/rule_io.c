@@ -6,25 +6,28 @@
 #include <math.h>
 #include <string.h>
 
-static const double io_wait_share = 0.2; /* of the elapsed time; as the verdict has it */
+static const double io_wait_share = 0.2;    /* of the time it could run; as the verdict has it of the elapsed time */
+static const double io_wait_least_s = 0.02; /* a cold start reads that much */
 static const double small_call_bytes = 1024;
 static const double small_calls_per_s = 20000, small_calls_least = 10000; /* below, calls cost no time worth naming */
+static const double small_call_waits = 0.1;                               /* share of the calls */
 /* A call of few bytes costs entering the kernel, and in an interpreter a good deal more around it. */
 static const double small_call_s = 1e-6;
 static const double same_input_bytes = 16 * 1048576.0, same_input_read = 0.8;
 static const double cached_bytes_per_s = 1e9; /* a copy out of the page cache; parsing comes on top */
 static const double flood_bytes = 8e6, flood_bytes_per_s = 4e6;
+static const double most_of_it = 0.9;
 static const double pipe_bytes_per_s = 100e6; /* formatting, a pipe, and a reader at its end */
 
 static void examine_io_wait(const struct evidence *evidence, struct finding_list *out)
 {
 	double full = evidence_number(evidence, METRIC_PRESSURE_IO_FULL);
 	bool own = evidence_is_own(evidence, METRIC_PRESSURE_IO_FULL);
-	if (!(full / evidence->wall >= io_wait_share))
+	if (!(full / evidence->alone >= io_wait_share && full >= io_wait_least_s))
 		return;
 	struct finding *finding = finding_add(out, &rule_io_wait, evidence, own ? FINDING_FIX : FINDING_LOOK);
 	finding_say(finding, "%s waited for storage %.0f %% of the time.",
-		    own ? "All of it" : "Everything on the machine", 100 * fmin(full / evidence->wall, 1));
+		    own ? "All of it" : "Everything on the machine", 100 * fmin(full / evidence->alone, 1));
 	finding_advise(finding, "Let reading and computing overlap (read ahead in a thread, larger requests), keep hot "
 				"files in memory, and do not force data to disk (fsync) after each small write.");
 	finding_cite(finding, evidence, METRIC_PRESSURE_IO_FULL);
@@ -38,7 +41,8 @@ static void examine_io_wait(const struct evidence *evidence, struct finding_list
 const struct finding_rule rule_io_wait = {
 	.id = "io-wait",
 	.title = "Waiting for storage",
-	.fires = "everything in the stage waited for storage at least 20 % of the time (I/O pressure, `full`); `look` "
+	.fires = "everything in the stage waited for storage at least 20 % of the time it had a core for (I/O "
+		 "pressure, `full`); `look` "
 		 "where "
 		 "only the whole machine's pressure is known",
 	.why = "nothing is computed meanwhile",
@@ -51,8 +55,10 @@ static void small_calls(const struct evidence *evidence, const char *what, int c
 			struct finding_list *out)
 {
 	double calls = evidence_number(evidence, calls_metric), bytes = evidence_number(evidence, bytes_metric);
+	double switches = evidence_number(evidence, METRIC_CONTEXT_SWITCHES_VOLUNTARY);
+	/* A call that waits for another thread hands work over: another rule's. */
 	if (!(calls >= small_calls_least && calls / evidence->wall >= small_calls_per_s) ||
-	    !(bytes / calls <= small_call_bytes))
+	    !(bytes / calls <= small_call_bytes) || switches >= small_call_waits * calls)
 		return;
 	struct finding *finding = finding_add(out, &rule_small_io, evidence, FINDING_FIX);
 	finding_say(finding, "%.0f %s calls a second, %.0f bytes each.", calls / evidence->wall, what, bytes / calls);
@@ -158,9 +164,13 @@ static void examine_flood(const struct evidence *evidence, struct finding_list *
 		       "instead of the standard output.");
 	finding_cite(finding, evidence, METRIC_OUTPUT);
 	finding_cite(finding, evidence, METRIC_IO_WRITE_CALLS);
-	finding_predict(finding, evidence, fmin(bytes / pipe_bytes_per_s, 0.9 * evidence->wall),
-			"formatting and passing on output goes at %.0f MB/s, and hardly any is left",
-			pipe_bytes_per_s / 1e6);
+	double cost = bytes / pipe_bytes_per_s;
+	if (cost > most_of_it * evidence->wall)
+		finding_predict(finding, evidence, most_of_it * evidence->wall, "printing is nearly all that it does");
+	else
+		finding_predict(finding, evidence, cost,
+				"formatting and passing on output goes at %.0f MB/s, and hardly any is left",
+				pipe_bytes_per_s / 1e6);
 }
 
 const struct finding_rule rule_output_flood = {

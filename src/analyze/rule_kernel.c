@@ -9,7 +9,8 @@ static const double system_usual = 0.2; /* share of the CPU time that programs w
 static void examine_system(const struct evidence *evidence, struct finding_list *out)
 {
 	double share = evidence->system / evidence->cpu;
-	if (!(share >= system_share && evidence->busy >= system_busy && evidence->system >= system_least_s))
+	if (!(share >= system_share && evidence->cpu / evidence->alone >= system_busy &&
+	      evidence->system >= system_least_s))
 		return;
 	struct finding *finding = finding_add(out, &rule_system_time, evidence, FINDING_LOOK);
 	finding_say(finding, "%.0f %% of its CPU time goes into the kernel.", 100 * share);
@@ -31,6 +32,6 @@ const struct finding_rule rule_system_time = {
 		 "or more",
 	.why = "the program asks for so many or such large services that its own work is the smaller part",
 	.todo = "find the calls, make them fewer and larger",
-	.depth = 1,
+	.depth = 2,
 	.examine = examine_system,
 };

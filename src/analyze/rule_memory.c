@@ -5,6 +5,7 @@
 #include "stats/series.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double close_to_limit = 0.85;  /* of the limit: a somewhat larger input is killed */
 static const double close_to_machine = 0.9; /* of all memory, where no limit is set */
@@ -15,7 +16,8 @@ static const double growth_ratio = 2;              /* end over beginning */
 static const double growth_tau = 0.9;              /* of all pairs of samples, those that rise less those that fall */
 static const double growth_level = 0.95;           /* of the slope's interval, whose lower end counts */
 static const size_t growth_least_points = 8;
-static const double growth_skip = 0.1; /* of the stage's time: starting up is growth by nature */
+/* Of the stage's time: starting up is growth by nature, and at the end everything is freed. */
+static const double growth_skip_first = 0.1, growth_skip_last = 0.05;
 
 /* What it needed without page cache, which the kernel can take back. */
 static int memory_metric(const struct evidence *evidence)
@@ -115,20 +117,22 @@ const struct finding_rule rule_swapping = {
 	.examine = examine_swapping,
 };
 
+/* Without page cache; where there is no control group, resident memory, which has none of it either. */
 static const struct series *memory_series(const struct report_stage *stage)
 {
-	static const char *const names[] = {"memory_anon", "rss"};
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		for (size_t i = 0; i < stage->series.items.len; i++)
-			if (str_starts(stage->series.items.items[i].name, names[k]))
-				return &stage->series.items.items[i];
+	const char *tier = stage->last->row.tier;
+	const char *name = tier && str_starts(tier, "cgroup") ? "memory_anon" : "memory";
+	for (size_t i = 0; i < stage->series.items.len; i++)
+		if (strcmp(stage->series.items.items[i].name, name) == 0)
+			return &stage->series.items.items[i];
 	return NULL;
 }
 
-static size_t points_of(const struct series *series, double skip, double *x, double *y)
+static size_t points_of(const struct series *series, double *x, double *y)
 {
-	size_t count = 0;
-	for (size_t i = (size_t)((double)series->buckets.len * skip); i < series->buckets.len; i++) {
+	size_t count = 0, len = series->buckets.len;
+	size_t first = (size_t)((double)len * growth_skip_first), end = len - (size_t)((double)len * growth_skip_last);
+	for (size_t i = first; i < end; i++) {
 		const struct series_bucket *bucket = &series->buckets.items[i];
 		if (bucket->count == 0)
 			continue;
@@ -144,7 +148,7 @@ static void examine_growth(const struct evidence *evidence, struct finding_list 
 	double x[REPORT_BUCKETS], y[REPORT_BUCKETS];
 	if (!series || series->buckets.len > REPORT_BUCKETS)
 		return;
-	size_t count = points_of(series, growth_skip, x, y);
+	size_t count = points_of(series, x, y);
 	if (count < growth_least_points)
 		return;
 	struct trend trend;
@@ -173,7 +177,8 @@ static void examine_growth(const struct evidence *evidence, struct finding_list 
 const struct finding_rule rule_memory_growth = {
 	.id = "memory-growth",
 	.title = "Memory that grows all the time",
-	.fires = "after the first tenth of the stage its memory keeps rising to the end (Kendall's tau 0.9 over eight "
+	.fires = "after the first tenth of the stage and up to its last twentieth its memory keeps rising (Kendall's "
+		 "tau 0.9 over eight "
 		 "samples or more), by 48 MiB or more (lower end of the slope's 95 % interval) and to at least twice "
 		 "as much",
 	.why = "memory in proportion to the input limits what can be run; often nobody wants what is kept",

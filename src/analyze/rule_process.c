@@ -27,8 +27,8 @@ static void examine_short(const struct evidence *evidence, struct finding_list *
 	finding_cite_from(finding, evidence, "processes_per_s", UNIT_COUNT, processes / evidence->wall,
 			  METRIC_PROCESSES);
 	finding_cite_from(finding, evidence, "cpu_per_process_s", UNIT_SECONDS, each, METRIC_CPU_TIME);
-	finding_predict(finding, evidence, cost, "starting and ending a process costs %.0f ms, and one is left",
-			1e3 * start_s);
+	finding_predict(finding, evidence, cost, "starting and ending a process costs %.1f ms, and one is left",
+			1e3 * cost / processes);
 }
 
 const struct finding_rule rule_short_processes = {

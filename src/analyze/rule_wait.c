@@ -10,13 +10,14 @@ static const double handoff_s = 5e-6;       /* waking another thread, and the sw
 
 static void examine_waiting(const struct evidence *evidence, struct finding_list *out)
 {
-	double io = evidence_number(evidence, METRIC_PRESSURE_IO_FULL) / evidence->wall;
-	double idle = evidence->wall - evidence->cpu;
-	if (!(evidence->wanted < idle_busy) || io >= idle_io_below || evidence->stage->verdict == VERDICT_GPU)
+	double io = evidence_number(evidence, METRIC_PRESSURE_IO_FULL) / evidence->alone;
+	double idle = evidence->alone - evidence->cpu;
+	if (!(evidence->cpu / evidence->alone < idle_busy) || io >= idle_io_below ||
+	    evidence->stage->verdict == VERDICT_GPU)
 		return;
 	struct finding *finding = finding_add(out, &rule_waiting, evidence, FINDING_LOOK);
 	finding_say(finding, "It waited %.0f %% of the time: neither computing nor reading.",
-		    100 * idle / evidence->wall);
+		    100 * idle / evidence->alone);
 	finding_advise(finding,
 		       "Look for sleep, requests over the network one at a time, locks, or a process elsewhere that "
 		       "it waits for. Send requests side by side, wait for events instead of polling.");
@@ -29,7 +30,8 @@ static void examine_waiting(const struct evidence *evidence, struct finding_list
 const struct finding_rule rule_waiting = {
 	.id = "waiting",
 	.title = "Mostly waiting",
-	.fires = "a stage wants less than a quarter of one core and does not wait for storage",
+	.fires = "a stage uses less than a quarter of one core (of the time it was not kept from one) and does not "
+		 "wait for storage",
 	.why = "the time goes by without any work being done here",
 	.todo = "overlap requests, replace sleeping by waiting for the event, look at what it waits for",
 	.depth = 1,

@@ -3,6 +3,7 @@
 #include "render/findings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { FINDINGS_SHOWN = 3, TEXT_INDENT = 8 };
 
@@ -35,12 +36,30 @@ static void put_gain(const struct term *term, const struct finding *finding)
 		str_appendf(&assumption, "if %s%s", finding->assumption, finding->vital ? " ■" : "");
 		flow_begin(&flow, TEXT_INDENT);
 		flow_word(&flow, STYLE_GOOD, "▶");
+		flow_tab(&flow, TEXT_INDENT + 2);
 		flow_text(&flow, STYLE_BOLD, str_text(&gain));
 		flow_text(&flow, STYLE_DIM, str_text(&assumption));
 		flow_end(&flow);
 	}
 	str_fini(&gain);
 	str_fini(&assumption);
+}
+
+/* Several stages may need the same; it is said once. */
+static bool is_said_before(const struct term *term, const struct finding *finding)
+{
+	for (const struct finding *other = term->report->findings.items.items; other < finding; other++)
+		if (other->rule == finding->rule && strcmp(other->advice, finding->advice) == 0)
+			return true;
+	return false;
+}
+
+static void put_line(const struct term *term, int indent, enum style style, const char *text)
+{
+	struct flow flow = term_flow(term);
+	flow_begin(&flow, indent);
+	flow_text(&flow, style, text);
+	flow_end(&flow);
 }
 
 static void put_finding(const struct term *term, const struct finding *finding)
@@ -56,22 +75,11 @@ static void put_finding(const struct term *term, const struct finding *finding)
 	flow_text(&flow, STYLE_BOLD, str_text(&place));
 	flow_text(&flow, STYLE_PLAIN, finding->what);
 	flow_end(&flow);
-	flow = term_flow(term);
-	flow_begin(&flow, TEXT_INDENT);
-	flow_text(&flow, STYLE_PLAIN, finding->advice);
-	flow_end(&flow);
+	put_line(term, TEXT_INDENT, STYLE_PLAIN, is_said_before(term, finding) ? "As above." : finding->advice);
 	put_gain(term, finding);
 	if (term->verbose)
 		put_evidence(term, finding);
 	str_fini(&place);
-}
-
-static void put_line(const struct term *term, int indent, enum style style, const char *text)
-{
-	struct flow flow = term_flow(term);
-	flow_begin(&flow, indent);
-	flow_text(&flow, style, text);
-	flow_end(&flow);
 }
 
 void findings_term(const struct term *term)
@@ -90,7 +98,7 @@ void findings_term(const struct term *term)
 	}
 	if (several)
 		put_line(term, 2, STYLE_DIM,
-			 "■ the few that make 80 % of the predicted gain; gains overlap and do not add up");
+			 "■ these make 80 % of the predicted gain; gains overlap and do not add up");
 	if (shown < list->items.len) {
 		char words[64];
 		snprintf(words, sizeof(words), "… and %zu more (--verbose lists all)", list->items.len - shown);
