@@ -170,14 +170,18 @@ static bool same_place(const struct finding *a, const struct finding *b)
 	return a->stage == b->stage || (a->stage && b->stage && strcmp(a->stage, b->stage) == 0);
 }
 
-/* Whether a more specific finding of the same stage, or of any where this one is the run's, says why. */
+/* Whether a more specific finding of the same stage says why; of any stage where this one is the run's. What has no gain
+ * of its own to be explained (a risk, a failure) stays, unless it is of the most general kind. */
 static bool is_explained(const struct finding_list *list, const struct finding *finding)
 {
+	double gain = isnan(finding->gain_share) ? 0 : finding->gain_share;
+	if (finding->rule->depth > 0 && (gain == 0 || !finding->stage))
+		return false;
 	for (size_t i = 0; i < list->items.len; i++) {
 		const struct finding *other = &list->items.items[i];
 		if (other->rule->depth <= finding->rule->depth || (finding->stage && !same_place(other, finding)))
 			continue;
-		if (other->gain_share >= explains * (isnan(finding->gain_share) ? 0 : finding->gain_share))
+		if (other->gain_share >= explains * gain)
 			return true;
 	}
 	return false;
