@@ -88,6 +88,11 @@ static int keep_unknown(void *context, const char *name, const char *value, cons
 
 static int take_overrides(struct run_args *args)
 {
+	if (!args->gpu)
+		vec_push(&args->overrides.values, ((struct param_override){.name = "enable_gpu_sampling",
+									   .value = "false",
+									   .source = "--no-gpu-sampling",
+									   .if_declared = true}));
 	for (size_t i = 0; i < args->param_files.len; i++)
 		vec_push(&args->overrides.param_files, args->param_files.items[i]);
 	for (size_t i = 0; i < args->set.len; i++) {
@@ -132,12 +137,14 @@ static int load_command(struct run_args *args, const struct opt_texts *rest, str
 	struct err err;
 	if (rest->len == 0)
 		return cmd_usage_error(&cmd_run, "nothing after '--': expected a command");
-	for (size_t i = 0; i < args->overrides.values.len; i++)
-		if (!str_starts(args->overrides.values.items[i].source, "--set")) {
-			opt_unknown_error(run_options, args->overrides.values.items[i].name, &err);
-			return cmd_fail(&cmd_run, &err);
-		}
-	if (args->overrides.values.len || args->overrides.param_files.len)
+	for (size_t i = 0; i < args->overrides.values.len; i++) {
+		const struct param_override *flag = &args->overrides.values.items[i];
+		if (flag->if_declared || strcmp(flag->source, "--set") == 0)
+			continue;
+		opt_unknown_error(run_options, flag->name, &err);
+		return cmd_fail(&cmd_run, &err);
+	}
+	if (args->set.len || args->param_files.len)
 		return cmd_usage_error(&cmd_run, "parameters belong to pipeline files, not to commands");
 	return pipeline_for_command(rest->items, rest->len, out, &err) ? cmd_fail(&cmd_run, &err) : 0;
 }
@@ -265,7 +272,7 @@ static enum progress_mode pick_progress(const struct run_args *args, bool comman
 {
 	const char *terminal = getenv("TERM");
 	if (args->quiet || command)
-		return PROGRESS_NONE;
+		return args->quiet ? PROGRESS_NONE : PROGRESS_NOTES;
 	bool can_move = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
 	return can_move && !args->show_output ? PROGRESS_LIVE : PROGRESS_PLAIN;
 }
@@ -362,7 +369,8 @@ static void fill_options(const struct run_args *args, bool command, struct run_o
 /* Runs into the file that was asked for, or into a new one in the history. A name there is free but not reserved: two
  * runs that begin in the same second may meet, and then the loser takes the next. */
 static int execute(const struct run_args *args, const struct pipeline *pipeline, struct run_options *options,
-		   struct nursery *nursery, const struct run_observer *observer, char **file, struct run_outcome *outcome)
+		   struct nursery *nursery, const struct run_observer *observer, char **file,
+		   struct run_outcome *outcome)
 {
 	struct err err;
 	int code = 0;

@@ -20,6 +20,7 @@ struct given {
 	const char *value;
 	char *source;
 	char *place; /* what messages begin with */
+	bool if_declared;
 };
 
 struct givens {
@@ -100,6 +101,7 @@ static int collect_givens(struct load *load, struct givens *givens)
 		struct given *given = add_given(givens, value->name, value->value);
 		given->source = mem_strdup(value->source);
 		given->place = mem_strdup(value->source);
+		given->if_declared = value->if_declared;
 	}
 	return code;
 }
@@ -205,7 +207,7 @@ int load_params(struct load *load, void *into, const struct node *node)
 	for (size_t i = 0; node && i < node->pairs.len && !code; i++)
 		code = declare(load, &node->pairs.items[i], &givens);
 	for (size_t i = 0; i < givens.items.len && !code; i++)
-		if (!pipeline_param(load->pipeline, givens.items.items[i].name))
+		if (!givens.items.items[i].if_declared && !pipeline_param(load->pipeline, givens.items.items[i].name))
 			code = fail_undeclared(load, &givens.items.items[i]);
 	givens_fini(&givens);
 	return code;

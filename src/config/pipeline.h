@@ -123,6 +123,7 @@ struct param_override {
 	const char *name;
 	const char *value;
 	const char *source; /* for messages: "--set", "--train-epochs" */
+	bool if_declared;   /* passed over in silence where the pipeline has no such parameter */
 };
 
 struct pipeline_overrides {

@@ -256,7 +256,7 @@ static void on_note(void *context, const char *text)
 	/* Above the block, which is then drawn anew below it. */
 	if (progress->mode == PROGRESS_LIVE && progress->lines)
 		str_appendf(&out, "\033[%dA\r\033[J", progress->lines);
-	str_appendf(&out, "%s\n", text);
+	str_appendf(&out, "%s%s\n", progress->mode == PROGRESS_NOTES ? "pitot: " : "", text);
 	emit(progress, &out);
 	progress->lines = 0;
 	str_fini(&out);
@@ -271,7 +271,7 @@ void progress_free(struct progress *progress)
 {
 	struct str gap = {0};
 	str_append(&gap, "\n");
-	if (progress->mode != PROGRESS_NONE)
+	if (progress->mode == PROGRESS_PLAIN || progress->mode == PROGRESS_LIVE)
 		emit(progress, &gap);
 	str_fini(&gap);
 	free(progress);

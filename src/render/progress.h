@@ -11,7 +11,7 @@
 #include "render/render.h"
 #include "run/run.h"
 
-enum progress_mode { PROGRESS_NONE, PROGRESS_PLAIN, PROGRESS_LIVE };
+enum progress_mode { PROGRESS_NONE, PROGRESS_NOTES /* only what a person must know */, PROGRESS_PLAIN, PROGRESS_LIVE };
 
 struct progress;
 

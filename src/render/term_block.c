@@ -106,6 +106,9 @@ static void put_line(const struct term *term, const struct block_line *line, con
 	for (int i = 0; i < DETAILS; i++) {
 		if (!detail_known(line, i, values) || line->details[i].metric == metric)
 			continue;
+		/* A group is not charged for pages of files that were in memory before: its peak may be the smaller one. */
+		if (line->metric == MEMORY_HEADLINE && values[line->details[i].metric].value <= values[metric].value)
+			continue;
 		format_value(line->details[i].metric, &values[line->details[i].metric], number);
 		str_appendf(&details, "%s%s%s%s", details.len ? ", " : "", line->details[i].before, number,
 			    line->details[i].after);

@@ -46,6 +46,11 @@ void artifacts_look(char *const *patterns, size_t count, bool is_output, struct 
 {
 	for (size_t i = 0; i < count; i++) {
 		glob_t found;
+		/* A name with a bracket in it is first of all a name. */
+		if (access(patterns[i], F_OK) == 0) {
+			add(out, patterns[i], is_output, true);
+			continue;
+		}
 		int failed = glob(patterns[i], 0, NULL, &found);
 		for (size_t match = 0; !failed && match < found.gl_pathc; match++)
 			add(out, found.gl_pathv[match], is_output, true);

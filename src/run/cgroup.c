@@ -30,7 +30,7 @@ struct cgroup_host {
 struct cgroup {
 	char *v2_path, *memory_path, *cpu_path;
 	int v2_fd;
-	int procs, cpu_usage, cpu_split, memory_now, memory_peak, memory_stat;
+	int procs, cpu_usage, cpu_split, memory_now, memory_peak, memory_stat, memory_events;
 	int cpu_pressure, io_pressure, memory_pressure;
 	bool v2_memory;
 	const char *peak_source;
@@ -118,27 +118,52 @@ static void hierarchy_fini(struct hierarchy *hierarchy)
 	free(hierarchy->own);
 }
 
-/* A folder below which we may make groups: our own place, else the root of the hierarchy (root users). Tried, not
- * guessed: delegation shows only in what mkdir says. */
+static bool can_make_group(const char *parent, const char *needed_file)
+{
+	char *trial = mem_printf("%s/pitot-%ld-trial", parent, (long)getpid());
+	bool usable = false;
+	if (mkdir(trial, 0755) == 0) {
+		char *file = mem_printf("%s/%s", trial, needed_file);
+		usable = access(file, R_OK) == 0;
+		free(file);
+		rmdir(trial);
+	}
+	free(trial);
+	return usable;
+}
+
+/* Whether something in this group is limited: a stage outside of it would escape that. */
+static bool has_limit(const char *folder)
+{
+	static const char *const files[] = {"memory.max", "memory.high", "cpu.max", "pids.max"};
+	char text[64];
+	bool limited = false;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *path = mem_printf("%s/%s", folder, files[i]);
+		limited |= file_read_small(path, text, sizeof(text)) > 0 && strncmp(text, "max", 3) != 0;
+		free(path);
+	}
+	char *v1 = mem_printf("%s/memory.limit_in_bytes", folder);
+	limited |= file_read_small(v1, text, sizeof(text)) > 0 && strtod(text, NULL) < 0x1p62;
+	free(v1);
+	return limited;
+}
+
+/* A folder in which we may make groups: our own place, else the nearest one above it, as long as going up leaves no limit
+ * behind. Tried, not guessed: delegation shows only in what mkdir says. */
 static char *usable_parent(const struct hierarchy *hierarchy, const char *needed_file)
 {
-	char *candidates[2] = {mem_printf("%s%s", hierarchy->mount, strcmp(hierarchy->own, "/") ? hierarchy->own : ""),
-			       mem_strdup(hierarchy->mount)};
-	char *found = NULL;
-	for (int i = 0; i < 2 && !found; i++) {
-		char *trial = mem_printf("%s/pitot-%ld-trial", candidates[i], (long)getpid());
-		if (mkdir(trial, 0755) == 0) {
-			char *file = mem_printf("%s/%s", trial, needed_file);
-			if (access(file, R_OK) == 0)
-				found = mem_strdup(candidates[i]);
-			free(file);
-			rmdir(trial);
+	char *folder = mem_printf("%s%s", hierarchy->mount, strcmp(hierarchy->own, "/") ? hierarchy->own : "");
+	size_t top = strlen(hierarchy->mount);
+	while (!can_make_group(folder, needed_file)) {
+		char *slash = strrchr(folder, '/');
+		if (strlen(folder) <= top || has_limit(folder) || !slash) {
+			free(folder);
+			return NULL;
 		}
-		free(trial);
+		*slash = '\0';
 	}
-	free(candidates[0]);
-	free(candidates[1]);
-	return found;
+	return folder;
 }
 
 static bool write_text(const char *folder, const char *name, const char *text)
@@ -154,15 +179,22 @@ static bool write_text(const char *folder, const char *name, const char *text)
 
 /* Delegated group, but controllers are not handed down: possible only while no process sits in it, so pitot moves into
  * a leaf of its own. Fails without harm where others are in there too. */
-static void delegate_down(const struct hierarchy *v2)
+static void delegate_down(const struct hierarchy *v2, pid_t helper)
 {
-	if (strcmp(v2->own, "/") == 0)
+	char *own = mem_printf("%s%s", v2->mount, strcmp(v2->own, "/") ? v2->own : "");
+	/* The root of all groups may hold processes and hand down controllers at the same time. */
+	if (write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
+		free(own);
 		return;
-	char *own = mem_printf("%s%s", v2->mount, v2->own);
+	}
 	char *leaf = mem_printf("%s/pitot-supervisor", own);
+	char pid[24];
+	snprintf(pid, sizeof(pid), "%d", (int)helper);
 	if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) && write_text(leaf, "cgroup.procs", "0")) {
-		if (!write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
+		bool moved = !helper || write_text(leaf, "cgroup.procs", pid);
+		if (!moved || !write_text(own, "cgroup.subtree_control", "+memory +cpu")) {
 			write_text(own, "cgroup.procs", "0");
+			write_text(own, "cgroup.procs", pid);
 			rmdir(leaf);
 		}
 	} else {
@@ -172,14 +204,14 @@ static void delegate_down(const struct hierarchy *v2)
 	free(own);
 }
 
-static void find_v2(struct cgroup_host *host)
+static void find_v2(struct cgroup_host *host, pid_t helper)
 {
 	struct hierarchy v2;
 	if (!hierarchy_find(NULL, &v2))
 		return;
 	host->v2_parent = usable_parent(&v2, "memory.current");
 	if (!host->v2_parent) {
-		delegate_down(&v2);
+		delegate_down(&v2, helper);
 		host->v2_parent = usable_parent(&v2, "memory.current");
 	}
 	host->v2_has_memory = host->v2_parent != NULL;
@@ -214,10 +246,10 @@ static void sweep(const char *parent)
 		closedir(folder);
 }
 
-int cgroup_host_open(struct cgroup_host **out, struct err *err)
+int cgroup_host_open(pid_t helper, struct cgroup_host **out, struct err *err)
 {
 	struct cgroup_host *host = mem_alloc(sizeof(*host));
-	find_v2(host);
+	find_v2(host, helper);
 	if (!host->v2_has_memory)
 		host->memory_parent = find_v1("memory", "memory.max_usage_in_bytes");
 	if (!host->v2_parent)
@@ -231,7 +263,10 @@ int cgroup_host_open(struct cgroup_host **out, struct err *err)
 	sweep(host->v2_parent);
 	sweep(host->memory_parent);
 	sweep(host->cpu_parent);
-	host->tier = host->v2_has_memory ? "cgroup v2" : host->v2_parent ? "cgroup v1 + v2" : "cgroup v1";
+	host->tier = host->v2_has_memory                      ? "cgroup v2"
+		     : host->v2_parent && host->memory_parent ? "cgroup v1 + v2"
+		     : host->v2_parent                        ? "cgroup v2 without memory"
+							      : "cgroup v1";
 	*out = host;
 	return 0;
 }
@@ -288,6 +323,7 @@ static void open_files(struct cgroup *group)
 	group->peak_source = group->v2_memory ? "memory.peak" : "memory.max_usage_in_bytes";
 	group->memory_peak = open_in(memory, group->peak_source, O_RDONLY);
 	group->memory_stat = open_in(memory, "memory.stat", O_RDONLY);
+	group->memory_events = open_in(memory, group->v2_memory ? "memory.events" : "memory.oom_control", O_RDONLY);
 	group->cpu_pressure = open_in(group->v2_path, "cpu.pressure", O_RDONLY);
 	group->io_pressure = open_in(group->v2_path, "io.pressure", O_RDONLY);
 	group->memory_pressure = open_in(group->v2_path, "memory.pressure", O_RDONLY);
@@ -324,9 +360,9 @@ void cgroup_destroy(struct cgroup *group)
 {
 	if (!group)
 		return;
-	int fds[] = {group->v2_fd,       group->procs,          group->cpu_usage,   group->cpu_split,
-		     group->memory_now,  group->memory_peak,    group->memory_stat, group->cpu_pressure,
-		     group->io_pressure, group->memory_pressure};
+	int fds[] = {group->v2_fd,       group->procs,        group->cpu_usage,      group->cpu_split,
+		     group->memory_now,  group->memory_peak,  group->memory_stat,    group->memory_events,
+		     group->io_pressure, group->cpu_pressure, group->memory_pressure};
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -433,10 +469,13 @@ static void read_cpu(struct cgroup *group, bool everything, struct cgroup_readin
 static void read_memory(struct cgroup *group, bool everything, struct cgroup_reading *out)
 {
 	out->has_memory = read_number(group->memory_now, &out->memory_bytes);
-	if (everything)
-		out->has_peak = read_number(group->memory_peak, &out->peak_bytes);
 	char text[8192];
 	double shared = 0;
+	if (everything) {
+		out->has_peak = read_number(group->memory_peak, &out->peak_bytes);
+		if (read_text(group->memory_events, text, sizeof(text)))
+			find_number(text, "oom_kill", &out->oom_kills);
+	}
 	if (!read_text(group->memory_stat, text, sizeof(text)))
 		return;
 	/* v1: "rss" is the anonymous memory of this group, "total_…" of those below it too; a stage may make its own.

@@ -23,8 +23,9 @@
 struct cgroup_host; /* where groups can be made */
 struct cgroup;      /* one stage's */
 
-/* ERR_UNAVAILABLE with the reason where no group can be made. */
-int cgroup_host_open(struct cgroup_host **out, struct err *err);
+/* ERR_UNAVAILABLE with the reason where no group can be made. `helper` (or 0) is a process of ours that must make room
+ * together with us where a delegated group has to be emptied before it can hand down its controllers. */
+int cgroup_host_open(pid_t helper, struct cgroup_host **out, struct err *err);
 void cgroup_host_close(struct cgroup_host *host);
 /* "cgroup v2", "cgroup v1", "cgroup v1 + v2" */
 const char *cgroup_host_tier(const struct cgroup_host *host);
@@ -52,6 +53,7 @@ struct cgroup_reading {
 	double cpu_s, cpu_user_s, cpu_system_s;
 	double memory_bytes, peak_bytes, anon_bytes; /* anonymous and shared memory */
 	double cpu_some_s, io_some_s, io_full_s, memory_some_s, memory_full_s;
+	double oom_kills; /* processes that the kernel ended because memory ran out */
 };
 
 /* Descriptors stay open, one pread each. `everything`: also what is only wanted at the edges (peak, pressure, split).

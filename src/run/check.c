@@ -12,7 +12,7 @@ static void check_groups(struct probe_check_list *out)
 	static const char what[] = "exact CPU time and peak memory per stage";
 	struct cgroup_host *host = NULL;
 	struct err err;
-	if (cgroup_host_open(&host, &err) == 0)
+	if (cgroup_host_open(0, &host, &err) == 0)
 		probe_check_add(out, "cgroup", what, true, cgroup_host_tier(host), NULL);
 	else
 		probe_check_add(out, "cgroup", what, false, err.text,

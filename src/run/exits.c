@@ -5,6 +5,10 @@
  * first. Threads exit one by one, each with a taskstats record of its own, which add up in their process's entry. The
  * exit event of the thread-group leader ends the process; where the leader dies before its threads, their records still
  * find the entry, because it is kept until the record that is marked as the group's last has come.
+ *
+ * A usage record can only be placed once the process's birth is known, and a process may be born, live and die while we
+ * read. So usage is taken first, a batch at a time, then all events that there are (births among them: they were sent
+ * before), and only then is the batch placed.
  */
 #include "run/exits.h"
 #include "base/clock.h"
@@ -25,9 +29,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { RECEIVE_BYTES = 8 << 20, MESSAGE_BYTES = 8192 };
+enum { RECEIVE_BYTES = 8 << 20, MESSAGE_BYTES = 8192, BATCH = 64 };
 
 struct entry {
 	struct exit_record record;
@@ -43,6 +48,7 @@ struct exits {
 	int connector, taskstats, poll;
 	struct map by_pid;
 	VEC(struct owner_count) owners;
+	VEC(struct taskstats) batch;
 	exit_record_fn *complete;
 	void *context;
 	uint64_t losses;
@@ -72,17 +78,16 @@ static int open_netlink(int protocol, unsigned groups)
 	return fd;
 }
 
+/* In three pieces, because a struct cn_msg ends in an array of no size and so may have nothing after it in a struct. */
 static bool connector_listen(int fd, bool on)
 {
-	struct {
-		struct nlmsghdr head;
-		struct cn_msg message;
-		enum proc_cn_mcast_op op;
-	} __attribute__((packed))
-	request = {.head = {.nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (unsigned)getpid()},
-		   .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(enum proc_cn_mcast_op)},
-		   .op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE};
-	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
+	enum proc_cn_mcast_op op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE;
+	struct cn_msg message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(op)};
+	struct nlmsghdr head = {.nlmsg_len = sizeof(head) + sizeof(message) + sizeof(op),
+				.nlmsg_type = NLMSG_DONE,
+				.nlmsg_pid = (unsigned)getpid()};
+	struct iovec pieces[] = {{&head, sizeof(head)}, {&message, sizeof(message)}, {&op, sizeof(op)}};
+	return writev(fd, pieces, 3) == (ssize_t)head.nlmsg_len;
 }
 
 struct genl_request {
@@ -253,6 +258,7 @@ void exits_close(struct exits *exits)
 	}
 	map_fini(&exits->by_pid);
 	vec_fini(&exits->owners);
+	vec_fini(&exits->batch);
 	free(exits);
 }
 
@@ -279,13 +285,15 @@ static void hand_over(struct exits *exits, struct entry *entry)
 	free(entry);
 }
 
-static void add_process(struct exits *exits, pid_t pid, pid_t parent, void *owner, uint64_t at_ns)
+/* `command` is the parent's: until it execs, a child has the same. */
+static void add_process(struct exits *exits, pid_t pid, pid_t parent, const char *command, void *owner, uint64_t at_ns)
 {
 	struct entry *old = map_get(&exits->by_pid, (uint64_t)pid);
 	if (old)
 		hand_over(exits, old);
 	struct entry *entry = mem_alloc(sizeof(*entry));
-	entry->record = (struct exit_record){.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns};
+	entry->record = (struct exit_record){
+		.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns, .command = mem_strdup(command)};
 	map_put(&exits->by_pid, (uint64_t)pid, entry);
 	struct owner_count *count = owner_of(exits, owner);
 	if (count)
@@ -296,7 +304,7 @@ void exits_follow(struct exits *exits, pid_t pid, void *owner, uint64_t now_ns)
 {
 	if (!owner_of(exits, owner))
 		vec_push(&exits->owners, ((struct owner_count){.owner = owner}));
-	add_process(exits, pid, 0, owner, now_ns);
+	add_process(exits, pid, 0, NULL, owner, now_ns);
 }
 
 static void hand_over_if_complete(struct exits *exits, struct entry *entry)
@@ -317,16 +325,13 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.fork.parent_tgid);
 		if (entry)
 			add_process(exits, event->event_data.fork.child_tgid, event->event_data.fork.parent_tgid,
-				    entry->record.owner, event->timestamp_ns);
+				    entry->record.command, entry->record.owner, event->timestamp_ns);
 		return;
 	case PROC_EVENT_EXEC:
 		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.exec.process_tgid);
 		if (entry) {
-			char *command = tree_command_of(entry->record.pid);
-			if (command) {
-				free(entry->record.command);
-				entry->record.command = command;
-			}
+			free(entry->record.command);
+			entry->record.command = tree_command_of(entry->record.pid);
 		}
 		return;
 	case PROC_EVENT_EXIT:
@@ -375,9 +380,10 @@ static void read_connector(struct exits *exits)
 	}
 }
 
-/* User and system time are counted in clock ticks, which a short process never fills; the scheduler's total is exact.
+/* User and system time are counted in clock ticks, which a short process never fills; the scheduler's total is finer.
  * It is split in their proportion, and is all user time where there were no ticks: the kernel's own rule for wait(2).
- */
+ * It is as of the last tick or switch before the exit, so up to a tick of each process is missing, which for one that
+ * lives for less than a tick may be most of it. The stage's total does not come from here. */
 static void add_cpu(struct exit_record *record, const struct taskstats *stats)
 {
 	double user = (double)stats->ac_utime / 1e6, system = (double)stats->ac_stime / 1e6;
@@ -421,49 +427,60 @@ static bool copy_stats(const struct nlattr *nested, struct taskstats *out)
 	return true;
 }
 
-static void on_stats(struct exits *exits, const char *message, size_t length)
+static void place_usage(struct exits *exits, const struct taskstats *stats)
 {
 	enum { FIRST_VERSION_WITH_TGID = 12 };
-	struct taskstats stats;
-	if (!copy_stats(genl_attribute(message, length, TASKSTATS_TYPE_AGGR_PID), &stats))
-		return;
-	pid_t process = stats.version >= FIRST_VERSION_WITH_TGID ? (pid_t)stats.ac_tgid : (pid_t)stats.ac_pid;
+	pid_t process = stats->version >= FIRST_VERSION_WITH_TGID ? (pid_t)stats->ac_tgid : (pid_t)stats->ac_pid;
 	struct entry *entry = map_get(&exits->by_pid, (uint64_t)process);
 	if (!entry)
 		return;
-	add_usage(&entry->record, &stats);
-	if (stats.version < FIRST_VERSION_WITH_TGID) {
+	add_usage(&entry->record, stats);
+	if (stats->version < FIRST_VERSION_WITH_TGID) {
 		/* Such a kernel does not say whose thread it was: only the leader's own record is placed. */
 		entry->last_thread_gone = true;
-	} else if (stats.ac_flag & AGROUP) {
+	} else if (stats->ac_flag & AGROUP) {
 		entry->last_thread_gone = true;
 		if (!entry->record.ended) {
 			/* The exit event is sent after the parent has been woken, so it may be a moment late. */
 			entry->record.ended = true;
-			entry->record.status = (int)stats.ac_exitcode;
-			entry->record.end_ns = entry->record.start_ns + stats.ac_tgetime * 1000;
+			entry->record.status = (int)stats->ac_exitcode;
+			entry->record.end_ns = entry->record.start_ns + stats->ac_tgetime * 1000;
 		}
 	}
 	hand_over_if_complete(exits, entry);
 }
 
-static void read_taskstats(struct exits *exits)
+/* Fills the batch as far as there is something to read. */
+static void take_usage(struct exits *exits)
 {
 	_Alignas(struct nlmsghdr) char bytes[MESSAGE_BYTES];
-	for (ssize_t got; (got = receive(exits, exits->taskstats, bytes, sizeof(bytes))) > 0;) {
+	exits->batch.len = 0;
+	while (exits->batch.len < BATCH) {
+		ssize_t got = receive(exits, exits->taskstats, bytes, sizeof(bytes));
+		if (got <= 0)
+			return;
 		int left = (int)got;
 		for (struct nlmsghdr *head = (struct nlmsghdr *)bytes; NLMSG_OK(head, (unsigned)left);
-		     head = NLMSG_NEXT(head, left))
-			if (head->nlmsg_type >= NLMSG_MIN_TYPE)
-				on_stats(exits, (const char *)head, head->nlmsg_len);
+		     head = NLMSG_NEXT(head, left)) {
+			struct taskstats stats;
+			if (head->nlmsg_type >= NLMSG_MIN_TYPE &&
+			    copy_stats(genl_attribute((const char *)head, head->nlmsg_len, TASKSTATS_TYPE_AGGR_PID),
+				       &stats))
+				vec_push(&exits->batch, stats);
+		}
 	}
 }
 
 void exits_read(struct exits *exits)
 {
-	/* Events first: a record can only be placed once the process's birth is known. */
-	read_connector(exits);
-	read_taskstats(exits);
+	bool more = true;
+	while (more) {
+		take_usage(exits);
+		more = exits->batch.len >= BATCH;
+		read_connector(exits);
+		for (size_t i = 0; i < exits->batch.len; i++)
+			place_usage(exits, &exits->batch.items[i]);
+	}
 }
 
 size_t exits_seen(const struct exits *exits, const void *owner)

@@ -123,7 +123,8 @@ static void judge(struct loop *loop, struct live *live)
 		fail(live, STATUS_ERROR, mem_strdup("the process that watched it was killed"));
 	else if (live->row.term_signal)
 		fail(live, STATUS_ERROR,
-		     mem_printf("killed by signal %d (%s)", live->row.term_signal, strsignal(live->row.term_signal)));
+		     mem_printf("killed by signal %d (%s)%s", live->row.term_signal, strsignal(live->row.term_signal),
+				live->group_end.oom_kills > live->group_start.oom_kills ? ": memory ran out" : ""));
 	else if (live->row.exit_code)
 		fail(live, STATUS_ERROR, mem_printf("exit code %d", live->row.exit_code));
 	else
@@ -206,6 +207,8 @@ void stage_close(struct loop *loop, struct live *live)
 	bool ran = live->start_ns != 0;
 	if (ran && live->end_ns < live->start_ns)
 		live->end_ns = clock_mono_ns();
+	if (ran && live->cgroup)
+		cgroup_read(live->cgroup, true, &live->group_end);
 	judge(loop, live);
 	if (ran) {
 		live->row.start_ns = live->start_ns - loop->shared.start_ns;

@@ -158,6 +158,15 @@ static void sample_channels(struct live *live, const struct probe_frame *frame, 
 		live->view->gpu_percent = frame->value[CHANNEL_GPU_UTIL];
 }
 
+void live_pids(struct live *live, struct pid_list *out)
+{
+	if (live->cgroup && cgroup_pids(live->cgroup, out))
+		return;
+	if (!live->watch)
+		live->watch = descend_watch_new(live->warden);
+	descend_watch_pids(live->watch, out);
+}
+
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame)
 {
 	struct pid_list pids = {0};
@@ -167,11 +176,7 @@ void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *f
 		return;
 	if (live->cgroup)
 		cgroup_read(live->cgroup, false, &group);
-	if (!live->cgroup || !cgroup_pids(live->cgroup, &pids)) {
-		if (!live->watch)
-			live->watch = descend_watch_new(live->warden);
-		descend_watch_pids(live->watch, &pids);
-	}
+	live_pids(live, &pids);
 	tree_sample(live->tree, &pids, now_ns, &totals);
 	vec_fini(&pids);
 	sample_io(live, &totals, now_ns);
@@ -264,6 +269,7 @@ void live_exit_record(struct live *live, const struct exit_record *record)
 	live->records++;
 	live->records_without_usage += !record->has_usage;
 	live->records_run_wait_s += record->run_wait_s;
+	live->records_cpu_s += record->cpu_user_s + record->cpu_system_s;
 	struct process_row row = {.stage_id = live->row.id,
 				  .pid = record->pid,
 				  .ppid = record->parent ? record->parent : live->warden,
@@ -319,8 +325,6 @@ void live_process_gone(void *context, const struct tree_process *process)
 void live_end(struct live *live, const struct probe_frame *frame)
 {
 	double throttled;
-	if (live->cgroup)
-		cgroup_read(live->cgroup, true, &live->group_end);
 	if (live->throttled_known && cgroup_quota_throttled_s(live->shared->quota, &throttled))
 		live->throttled_end_s = throttled;
 	enum { LAST_SLICE_NS = 20000000 };

@@ -60,6 +60,7 @@ struct live {
 	enum ending ending;
 	uint64_t timeout_ns;           /* the stage's own, or that of the command line; 0: none */
 	uint64_t deadline_ns, kill_ns; /* when the timeout strikes; when patience ends. 0: never */
+	uint64_t linger_ns;            /* when to say that descendants keep the stage going. 0: never */
 
 	/* what it prints */
 	struct stream streams[2];
@@ -81,7 +82,7 @@ struct live {
 	struct rusage usage; /* sums; ru_maxrss is the largest */
 	size_t waited;       /* processes that the warden reaped */
 	struct warden_io io;
-	double records_run_wait_s;
+	double records_run_wait_s, records_cpu_s;
 	size_t records, records_without_usage;
 	uint64_t losses_start;
 	uint64_t warden_cpu_ns;
@@ -96,12 +97,13 @@ struct live {
 	struct stage_view *view;
 };
 
-void live_begin(struct live *live); /* sources are open: take the starting points */
+void live_pids(struct live *live, struct pid_list *out); /* the stage's living processes */
+void live_begin(struct live *live);                      /* sources are open: take the starting points */
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame);
 void live_reaped(struct live *live, const struct warden_message *message);
 void live_exit_record(struct live *live, const struct exit_record *record);
 void live_process_gone(void *live, const struct tree_process *process); /* a tree_retired_fn */
-/* After the last process has gone: end points and metric values (METRIC_COUNT of them). */
+/* After the last process has gone, and after group_end was read: end points and metric values (METRIC_COUNT of them). */
 void live_end(struct live *live, const struct probe_frame *frame);
 void live_values(struct live *live, struct metric_value *values);
 /* A disagreement between two exact sources worth a warning, or NULL. Owned. */

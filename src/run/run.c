@@ -11,6 +11,7 @@
 #include "store/history.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,9 +28,11 @@ enum {
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
 	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
+	DRAIN_BYTES = 2 << 20,   /* more than a pipe holds */
 	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
+static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
 
 /* ---- small things ---- */
 
@@ -184,6 +187,13 @@ static void check_deadlines(struct loop *loop)
 			continue;
 		if (live->deadline_ns && now >= live->deadline_ns)
 			end_stage(live, ENDING_TIMEOUT, SIGTERM);
+		if (live->linger_ns && now >= live->linger_ns) {
+			live->linger_ns = 0;
+			loop_note(loop,
+				  "%s: its main process has ended, but %d of its descendants go on; waiting for them "
+				  "('survivors: kill' or 'leave' in a pipeline file changes that)",
+				  live->spec->name, live->view->processes);
+		}
 		if (live->kill_ns && now >= live->kill_ns) {
 			warden_send(live->control, WARDEN_KILL, SIGKILL);
 			/* Processes that were being born escape one pass; ask again until the warden says done. */
@@ -197,8 +207,8 @@ static int wait_ms(const struct loop *loop)
 	uint64_t next = 0, now = clock_mono_ns();
 	for (size_t i = 0; i < loop->view.count; i++) {
 		const struct live *live = loop->running[i];
-		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0};
-		for (int k = 0; k < 2; k++)
+		uint64_t times[] = {live ? live->deadline_ns : 0, live ? live->kill_ns : 0, live ? live->linger_ns : 0};
+		for (int k = 0; k < 3; k++)
 			if (times[k] && (!next || times[k] < next))
 				next = times[k];
 	}
@@ -207,16 +217,33 @@ static int wait_ms(const struct loop *loop)
 	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
-static void drain(struct live *live)
+/* Until whoever reads behind us takes more. False where there is no use in waiting: the stage was ended by us, or a
+ * signal has come, which the loop will look at. */
+static bool wait_for_reader(const struct loop *loop, const struct live *live, const struct stream *stream)
 {
-	for (int i = 0; i < 2; i++)
-		while (live->streams[i].fd >= 0) {
-			enum stream_state state = stream_pump(&live->streams[i], &live->log);
-			if (state == STREAM_BLOCKED)
-				usleep(1000);
-			else if (state == STREAM_READING)
-				stream_end(&live->streams[i]); /* a survivor may keep it open for ever */
+	struct pollfd either[2] = {{.fd = stream->pass_to, .events = POLLOUT}, {.fd = loop->signals, .events = POLLIN}};
+	if (live->ending != ENDING_NOT || loop->signal)
+		return false;
+	poll(either, 2, -1);
+	return either[1].revents == 0;
+}
+
+/* What the pipes still hold, and no more: a survivor may keep them open, and print, for ever. */
+static void drain(const struct loop *loop, struct live *live)
+{
+	for (int i = 0; i < 2; i++) {
+		struct stream *stream = &live->streams[i];
+		const uint64_t most = live->log.bytes + DRAIN_BYTES;
+		while (stream->fd >= 0) {
+			uint64_t before = live->log.bytes;
+			enum stream_state state = stream_pump(stream, &live->log);
+			bool moves = live->log.bytes > before && live->log.bytes < most;
+			if (state == STREAM_BLOCKED ? wait_for_reader(loop, live, stream)
+						    : moves || stream->backlog.len)
+				continue;
+			stream_end(stream);
 		}
+	}
 }
 
 static bool wants_retry(const struct loop *loop, const struct live *live)
@@ -228,7 +255,7 @@ static bool wants_retry(const struct loop *loop, const struct live *live)
 static void attempt_ended(struct loop *loop, struct live *live)
 {
 	struct err err;
-	drain(live);
+	drain(loop, live);
 	close(live->control);
 	live->control = -1;
 	if (wants_retry(loop, live)) {
@@ -245,7 +272,28 @@ static void attempt_ended(struct loop *loop, struct live *live)
 
 /* ---- listening ---- */
 
-static void on_main_exit(struct loop *loop, struct live *live, const struct warden_message *message)
+/* Nothing more will be known of what is left running; who it is, is said. */
+static void name_survivors(struct live *live)
+{
+	enum { MOST_NAMED = 8 };
+	struct pid_list pids = {0};
+	struct str text = {0};
+	live_pids(live, &pids);
+	for (size_t i = 0; i < pids.len && i < MOST_NAMED; i++) {
+		char *command = tree_command_of(pids.items[i]);
+		str_appendf(&text, "%s%d (%.80s)", i ? ", " : "", (int)pids.items[i], command ? command : "?");
+		free(command);
+	}
+	if (pids.len > MOST_NAMED)
+		str_appendf(&text, " and %zu more", pids.len - MOST_NAMED);
+	live->survivors_left = pids.len > 0;
+	if (pids.len)
+		shared_event(live->shared, live->row.id, "note", "left running: %s", str_text(&text));
+	str_fini(&text);
+	vec_fini(&pids);
+}
+
+static void on_main_exit(struct live *live, const struct warden_message *message)
 {
 	live->main_ended = true;
 	live->main_status = message->status;
@@ -254,9 +302,11 @@ static void on_main_exit(struct loop *loop, struct live *live, const struct ward
 		live->kill_ns = clock_mono_ns() + PATIENCE_NS;
 		warden_send(live->control, WARDEN_KILL, SIGTERM);
 	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
+		name_survivors(live);
 		warden_send(live->control, WARDEN_LEAVE, 0);
+	} else if (live->ending == ENDING_NOT) {
+		live->linger_ns = clock_mono_ns() + LINGER_NS;
 	}
-	(void)loop;
 }
 
 static void add_io(struct warden_io *sum, const struct warden_io *more)
@@ -275,7 +325,6 @@ static void on_done(struct live *live, const struct warden_message *message)
 	live->end_ns = message->at_ns;
 	add_io(&live->io, &message->io);
 	live->warden_cpu_ns += message->self_cpu_ns;
-	live->survivors_left = live->spec->survivors == SURVIVORS_LEAVE;
 	live->done = true;
 }
 
@@ -301,7 +350,7 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 		live_reaped(live, message);
 		live->end_ns = message->at_ns;
 		if (message->pid == live->pid)
-			on_main_exit(loop, live, message);
+			on_main_exit(live, message);
 		break;
 	case WARDEN_DONE:
 		on_done(live, message);

@@ -39,7 +39,7 @@ struct stage_view {
 	enum stage_status status; /* of VIEW_DONE */
 	char reason[160];
 	uint64_t start_ns, elapsed_ns;
-	uint64_t expected_ns; /* from the history; 0: unknown */
+	uint64_t expected_ns;             /* from the history; 0: unknown */
 	double cpu_percent, memory_bytes; /* now; once it is done its mean and its peak */
 	double io_bytes_s;
 	double gpu_percent;       /* < 0: none */

@@ -29,7 +29,7 @@ void loop_open_sources(struct loop *loop)
 	shared->quota = cgroup_quota_open();
 	if (!options->cgroup)
 		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "control groups are switched off");
-	else if (cgroup_host_open(&shared->cgroups, &err) != 0)
+	else if (cgroup_host_open(nursery_pid(loop->nursery), &shared->cgroups, &err) != 0)
 		snprintf(shared->cgroup_reason, sizeof(shared->cgroup_reason), "%.190s", err.text);
 	if (!options->exit_records)
 		snprintf(shared->exits_reason, sizeof(shared->exits_reason), "exit records are switched off");

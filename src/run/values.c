@@ -30,6 +30,25 @@ static double group_cpu_s(const struct live *live)
 	return live->group_end.cpu_s - live->group_start.cpu_s;
 }
 
+static double waited_cpu_s(const struct live *live)
+{
+	return seconds(&live->usage.ru_utime) + seconds(&live->usage.ru_stime);
+}
+
+/* Two sources of the same CPU time are further apart than their ticks explain. */
+static bool far_apart(double a_s, double b_s)
+{
+	return fabs(a_s - b_s) >= 0.03 && fabs(a_s - b_s) >= 0.02 * fmax(a_s, b_s);
+}
+
+/* Processes whose parents ignore SIGCHLD vanish without a wait: what travels through waits is then not all. */
+static bool some_not_waited_for(const struct live *live)
+{
+	/* Exit records may miss a tick of each process, never the other way round. */
+	double all = group_has_cpu(live) ? group_cpu_s(live) : live->records_cpu_s;
+	return live->survivors_left || (all > waited_cpu_s(live) && far_apart(all, waited_cpu_s(live)));
+}
+
 static void cpu_values(struct live *live, struct metric_value *values)
 {
 	double user = seconds(&live->usage.ru_utime), system = seconds(&live->usage.ru_stime), total = user + system;
@@ -45,7 +64,7 @@ static void cpu_values(struct live *live, struct metric_value *values)
 	metric_set(&values[METRIC_CPU_TIME], total, METHOD_EXACT, "%s", source);
 	metric_set(&values[METRIC_CPU_USER], user, METHOD_EXACT, "%s", source);
 	metric_set(&values[METRIC_CPU_SYSTEM], system, METHOD_EXACT, "%s", source);
-	bool partial = live->survivors_left && !group_has_cpu(live);
+	bool partial = some_not_waited_for(live) && !group_has_cpu(live);
 	values[METRIC_CPU_TIME].lower_bound = values[METRIC_CPU_USER].lower_bound = partial;
 	values[METRIC_CPU_SYSTEM].lower_bound = partial;
 	double percent = wall_s(live) > 0 ? 100 * total / wall_s(live) : 0;
@@ -56,14 +75,15 @@ static void cpu_values(struct live *live, struct metric_value *values)
 
 char *live_disagreement(const struct live *live)
 {
-	double group = group_cpu_s(live), waited = seconds(&live->usage.ru_utime) + seconds(&live->usage.ru_stime);
-	double apart = fabs(group - waited);
-	if (!group_has_cpu(live) || live->survivors_left || apart < 0.03 || apart < 0.02 * group)
+	double group = group_cpu_s(live), waited = waited_cpu_s(live);
+	bool differs = group_has_cpu(live) ? far_apart(group, waited) : some_not_waited_for(live);
+	if (live->survivors_left || !differs)
 		return NULL;
 	return mem_printf(
-		"CPU time: the cgroup counted %.3f s, waited-for processes %.3f s; the difference is of processes "
+		"CPU time: %s %.3f s, waited-for processes %.3f s; the difference is of processes "
 		"that nobody waited for (parents that ignore SIGCHLD) or of work outside the stage's processes",
-		group, waited);
+		group_has_cpu(live) ? "the cgroup counted" : "exit records add up to",
+		group_has_cpu(live) ? group : live->records_cpu_s, waited);
 }
 
 static void memory_values(struct live *live, struct metric_value *values)
@@ -95,9 +115,9 @@ static void memory_values(struct live *live, struct metric_value *values)
 			   "cgroup memory.stat anonymous + shared, %zu samples", live->samples);
 	else
 		metric_set_absent(&values[METRIC_MEMORY_ANON_PEAK], "%s",
-				  live->cgroup ? "the stage ended before the first sample"
-					       : live->shared->cgroup_reason);
-	values[METRIC_MEMORY_ANON_PEAK].lower_bound = values[METRIC_MEMORY_ANON_PEAK].state == METRIC_KNOWN;
+				  !live->cgroup                ? live->shared->cgroup_reason
+				  : live->group_end.has_memory ? "the stage ended before the first sample"
+							       : "the control group has no memory controller");
 	if (live->samples > 0)
 		metric_set(&values[METRIC_RSS_SUM_PEAK], live->rss_sum_max, METHOD_SAMPLED,
 			   "/proc/PID/stat, %zu samples", live->samples);
@@ -155,7 +175,7 @@ static void io_values(struct live *live, struct metric_value *values)
 				   "/proc/PID/io of all waited-for processes");
 		else
 			metric_set_absent(value, "/proc/self/io cannot be read (kernel without task I/O accounting)");
-		value->lower_bound = live->survivors_left;
+		value->lower_bound = some_not_waited_for(live);
 	}
 }
 
@@ -172,7 +192,7 @@ static void usage_values(struct live *live, struct metric_value *values)
 		    {METRIC_PAGE_FAULTS_MAJOR, usage->ru_majflt}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		metric_set(&values[rows[i].metric], (double)rows[i].value, METHOD_EXACT, "wait4 rusage");
-		values[rows[i].metric].lower_bound = live->survivors_left;
+		values[rows[i].metric].lower_bound = some_not_waited_for(live);
 	}
 	if (live->shared->exits) {
 		metric_set(&values[METRIC_RUN_QUEUE_WAIT], live->records_run_wait_s, METHOD_EXACT,

@@ -41,6 +41,7 @@ struct request_head {
 struct nursery {
 	pid_t pid;
 	int socket;
+	char *scratch; /* or NULL */
 };
 
 /* ---- the pitot side ---- */
@@ -236,10 +237,12 @@ static pid_t fork_into(const struct job *job)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-static struct warden_io read_own_io(void)
+/* *length is how many bytes the reading itself took. */
+static struct warden_io read_own_io(size_t *length)
 {
 	struct warden_io io = {0};
 	char text[512];
+	*length = 0;
 	int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	if (fd >= 0)
@@ -247,41 +250,54 @@ static struct warden_io read_own_io(void)
 	if (got <= 0)
 		return io;
 	text[got] = '\0';
+	*length = (size_t)got;
 	unsigned long long v[6];
 	io.known = sscanf(text, "rchar: %llu wchar: %llu syscr: %llu syscw: %llu read_bytes: %llu write_bytes: %llu",
 			  &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]) == 6;
 	if (io.known)
 		io = (struct warden_io){true, v[0], v[1], v[2], v[3], v[4], v[5]};
-	/* This read itself is counted after the text was made: the next reading would contain it. */
-	io.read_chars += (uint64_t)got;
-	io.read_calls += 1;
+	return io;
+}
+
+/* A starting point from which the reading that made it is left out. The kernel counts a read after it has written the
+ * text: the next reading would contain this one. */
+static struct warden_io io_start(void)
+{
+	size_t length;
+	struct warden_io io = read_own_io(&length);
+	io.read_chars += length;
+	io.read_calls++;
 	return io;
 }
 
 static struct warden_io io_since(const struct warden_io *start)
 {
-	struct warden_io now = read_own_io();
+	size_t length;
+	struct warden_io now = read_own_io(&length);
 	if (!now.known || !start->known)
 		return (struct warden_io){0};
-	/* What read_own_io adds for the reading to come is in `start`, but `now` must not count its own. */
 	struct warden_io delta = {.known = true,
 				  .read_chars = now.read_chars - start->read_chars,
 				  .write_chars = now.write_chars - start->write_chars,
-				  .read_calls = now.read_calls - start->read_calls - 1,
+				  .read_calls = now.read_calls - start->read_calls,
 				  .write_calls = now.write_calls - start->write_calls,
 				  .read_bytes = now.read_bytes - start->read_bytes,
 				  .write_bytes = now.write_bytes - start->write_bytes};
 	return delta;
 }
 
-/* Looking for processes reads /proc a lot, which is not the stage's doing: the starting point moves along. */
+/* Looking for processes reads /proc a lot, which is not the stage's doing: the starting point moves along. Nothing is
+ * reaped meanwhile, so all that is counted between the two readings is the warden's own. */
 static void signal_stage(struct job *job, int signal_number)
 {
-	struct warden_io before = read_own_io();
+	size_t length;
+	struct warden_io before = read_own_io(&length);
 	descend_kill(getpid(), 0, signal_number);
-	struct warden_io spent = io_since(&before);
-	job->io_start.read_chars += spent.read_chars;
-	job->io_start.read_calls += spent.read_calls;
+	struct warden_io after = io_start();
+	if (!before.known || !after.known)
+		return;
+	job->io_start.read_chars += after.read_chars - before.read_chars;
+	job->io_start.read_calls += after.read_calls - before.read_calls;
 }
 
 static uint64_t own_cpu_ns(void)
@@ -400,7 +416,7 @@ static void warden_main(struct job *job)
 		tell_failure(job, errno);
 		_exit(1);
 	}
-	job->io_start = read_own_io();
+	job->io_start = io_start();
 	struct warden_message born = {.kind = WARDEN_BORN, .warden = getpid()};
 	born.pid = fork_into(job);
 	if (born.pid == 0)
@@ -454,6 +470,12 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
+static void remove_scratch(const char *scratch)
+{
+	if (scratch)
+		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* Never returns. */
 static void nursery_main(int socket, const char *scratch)
 {
@@ -484,8 +506,7 @@ static void nursery_main(int socket, const char *scratch)
 	}
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
-	if (scratch)
-		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_scratch(scratch);
 	_exit(0);
 }
 
@@ -507,7 +528,7 @@ int nursery_start(const char *scratch, struct nursery **out, struct err *err)
 	/* Should nursery or wardens be killed, what they looked after comes to us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	struct nursery *nursery = mem_alloc(sizeof(*nursery));
-	*nursery = (struct nursery){.pid = pid, .socket = pair[0]};
+	*nursery = (struct nursery){.pid = pid, .socket = pair[0], .scratch = mem_strdup(scratch)};
 	*out = nursery;
 	return 0;
 }
@@ -521,8 +542,14 @@ void nursery_stop(struct nursery *nursery)
 {
 	if (!nursery)
 		return;
+	int status = 0;
+	pid_t ended;
 	close(nursery->socket);
-	while (waitpid(nursery->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	do
+		ended = waitpid(nursery->pid, &status, 0);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0 || !WIFEXITED(status))
+		remove_scratch(nursery->scratch); /* it was killed before it could */
+	free(nursery->scratch);
 	free(nursery);
 }

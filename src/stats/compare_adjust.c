@@ -31,7 +31,7 @@ static size_t questions_sorted(const double *p, size_t n, double *adjusted, stru
 
 void compare_adjust_holm(const double *p, size_t n, double *adjusted)
 {
-	struct question *questions = mem_alloc((n ? n : 1) * sizeof(*questions));
+	struct question *questions = mem_alloc(n * sizeof(*questions));
 	size_t asked = questions_sorted(p, n, adjusted, questions);
 	double largest = 0;
 	for (size_t i = 0; i < asked; i++) {
@@ -43,7 +43,7 @@ void compare_adjust_holm(const double *p, size_t n, double *adjusted)
 
 void compare_adjust_bh(const double *p, size_t n, double *adjusted)
 {
-	struct question *questions = mem_alloc((n ? n : 1) * sizeof(*questions));
+	struct question *questions = mem_alloc(n * sizeof(*questions));
 	size_t asked = questions_sorted(p, n, adjusted, questions);
 	double smallest = 1;
 	for (size_t i = asked; i-- > 0;) {

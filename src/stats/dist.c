@@ -49,31 +49,30 @@ static double binomial_term(double a, double b, double x, double y)
 	return exp(log_term) * sqrt(n / (TWO_PI * a * b));
 }
 
-/* Lentz's evaluation of the continued fraction for I_x(a, b); converges fast below the mean. */
-static double beta_fraction(double a, double b, double x)
+static double not_zero(double x)
 {
-	const double tiny = 1e-300;
-	double c = 1, d = 1 - (a + b) * x / (a + 1);
-	d = 1 / (fabs(d) < tiny ? tiny : d);
-	double value = d;
-	for (double m = 1; m < 1e6; m++) {
-		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		d = 1 + even * d;
-		c = 1 + even / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		value *= d * c;
-		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-		d = 1 + odd * d;
-		c = 1 + odd / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		double step = d * c;
-		value *= step;
-		if (fabs(step - 1) <= DBL_EPSILON)
+	return fabs(x) < 1e-300 ? 1e-300 : x;
+}
+
+/*
+ * I_x(a, b) over x^a y^b / B(a, b), by the continued fraction of Didonato and Morris (1992), evaluated in Lentz's way.
+ * Its terms hold a y - b x, which the better known fraction only has as a difference from 1: for 10^7 degrees of
+ * freedom that would cost seven digits. Fast for x below the mean.
+ */
+static double beta_fraction(double a, double b, double x, double y)
+{
+	double value = not_zero(a * (a * y - b * x + 1) / (a + 1)), c = value, d = 0;
+	for (int step = 1; step < 1000000; step++) {
+		double n = step, to = a + 2 * n - 1;
+		double above = (a + n - 1) * (a + b + n - 1) / to * (n * (b - n) / to) * x * x;
+		double below = n + n * (b - n) * x / to + (a + n) * (a * y - b * x + 1 + n * (1 + y)) / (to + 2);
+		d = 1 / not_zero(below + above * d);
+		c = not_zero(below + above / c);
+		value *= c * d;
+		if (fabs(c * d - 1) <= DBL_EPSILON)
 			break;
 	}
-	return value;
+	return 1 / value;
 }
 
 /* I_x(a, b) with both x and y = 1 - x given, so that neither has to be got by a subtraction. */
@@ -83,10 +82,10 @@ static double beta_lower(double a, double b, double x, double y)
 		return 0;
 	if (y <= 0)
 		return 1;
-	double front = binomial_term(a, b, x, y) / (a + b);
+	double front = binomial_term(a, b, x, y) * a * b / (a + b);
 	if (x <= (a + 1) / (a + b + 2))
-		return fmin(front * b * beta_fraction(a, b, x), 1);
-	return fmax(1 - front * a * beta_fraction(b, a, y), 0);
+		return fmin(front * beta_fraction(a, b, x, y), 1);
+	return fmax(1 - front * beta_fraction(b, a, y, x), 0);
 }
 
 double dist_beta_cdf(double x, double a, double b)

@@ -44,7 +44,7 @@ double statistic_median(double *values, size_t n, void *context)
 
 static void sample_init(struct sample *sample, const double *values, size_t n)
 {
-	*sample = (struct sample){values, n, mem_alloc((n ? n : 1) * sizeof(double))};
+	*sample = (struct sample){values, n, mem_alloc(n * sizeof(double))};
 }
 
 static double value_of_copies(const struct resampling *r, size_t n_base, size_t n_other)

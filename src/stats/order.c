@@ -36,7 +36,7 @@ void order_sort(double *values, size_t n)
 
 double *order_sorted(const double *values, size_t n)
 {
-	double *copy = mem_alloc((n ? n : 1) * sizeof(*copy));
+	double *copy = mem_alloc(n * sizeof(*copy));
 	if (n)
 		memcpy(copy, values, n * sizeof(*copy));
 	order_sort(copy, n);
@@ -98,7 +98,7 @@ double order_median(double *values, size_t n)
 	for (size_t i = 1; i < middle; i++)
 		below = fmax(below, values[i]);
 	/* Halved first: two large values have a mean even where they have no sum. */
-	return below == values[middle] ? below : below + (values[middle] / 2 - below / 2);
+	return below == values[middle] ? below : below / 2 + values[middle] / 2;
 }
 
 struct place {
@@ -114,7 +114,7 @@ static int compare_places(const void *a, const void *b)
 
 double order_ranks(const double *values, size_t n, uint32_t *twice_ranks)
 {
-	struct place *places = mem_alloc((n ? n : 1) * sizeof(*places));
+	struct place *places = mem_alloc(n * sizeof(*places));
 	for (size_t i = 0; i < n; i++)
 		places[i] = (struct place){values[i], i};
 	qsort(places, n, sizeof(*places), compare_places);

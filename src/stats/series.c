@@ -32,7 +32,7 @@ void series_slow_start(const double *values, size_t n, struct slow_start *out)
 	*out = (struct slow_start){.p = NAN, .ratio = NAN};
 	if (n < SLOW_START_LEAST)
 		return;
-	double p[MOST], ratios[MOST];
+	double p[MOST] = {0}, ratios[MOST] = {0};
 	size_t most = n / 3 < MOST ? n / 3 : MOST, best = 0;
 	for (size_t i = 0; i < most; i++) {
 		p[i] = first_p(values, n, i + 1, &ratios[i]);
@@ -198,7 +198,7 @@ void series_trend(const double *x, const double *values, size_t n, double level,
 	*out = (struct trend){none, none, NAN};
 	out->least_squares.method = INTERVAL_T;
 	out->theil_sen.method = INTERVAL_SEN;
-	double *steps = mem_alloc((n ? n : 1) * sizeof(*steps));
+	double *steps = mem_alloc(n * sizeof(*steps));
 	for (size_t i = 0; i < n; i++)
 		steps[i] = (double)i;
 	least_squares(x ? x : steps, values, n, level, out);

@@ -172,7 +172,7 @@ void change_decide(const double *base, size_t n_base, const double *new, size_t 
 
 void change_adjust(struct change_result *results, size_t n, double alpha)
 {
-	double *p = mem_alloc((n ? n : 1) * sizeof(*p));
+	double *p = mem_alloc(n * sizeof(*p));
 	for (size_t i = 0; i < n; i++)
 		p[i] = results[i].p;
 	compare_adjust_holm(p, n, p);

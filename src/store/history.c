@@ -15,8 +15,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char ending[] = ".pitot";
 static const char log_ending[] = ".pitot-wal";
@@ -32,6 +34,10 @@ char *history_dir(const char *chosen)
 	/* The XDG rules say that a relative path is to be ignored. */
 	if (data && data[0] == '/')
 		return file_join(data, "pitot");
+	/* A service or a container may run without HOME; the user still has one. */
+	const struct passwd *user = home && home[0] ? NULL : getpwuid(geteuid());
+	if (user && user->pw_dir && user->pw_dir[0])
+		home = user->pw_dir;
 	return file_join(home && home[0] ? home : "/", ".local/share/pitot");
 }
 

@@ -434,24 +434,22 @@ static void a_command_becomes_a_stage_named_after_what_it_runs(void **state)
 	assert_int_equal(pipeline_for_command(NULL, 0, &p, &err), ERR_USAGE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stage_keeps_every_key_that_was_written),
-		cmocka_unit_test(a_list_runs_without_a_shell),
-		cmocka_unit_test(json_goes_through_the_same_parser),
-		cmocka_unit_test(needs_default_to_the_stage_before),
-		cmocka_unit_test(the_name_defaults_to_the_folder_and_paths_to_it),
-		cmocka_unit_test(skip_and_manual_take_a_reason_or_a_truth),
-		cmocka_unit_test(when_decides_by_comparison_or_truth),
-		cmocka_unit_test(profile_and_quality_and_gate_are_read),
-		cmocka_unit_test(empty_sections_are_as_if_not_there),
-		cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
-		cmocka_unit_test(a_cycle_is_told_as_a_path),
-		cmocka_unit_test(ten_thousand_stages_in_a_chain_are_accepted_in_any_order),
-		cmocka_unit_test(aliases_that_unfold_without_end_are_refused),
-		cmocka_unit_test(aliases_repeat_what_was_anchored),
-		cmocka_unit_test(a_command_becomes_a_stage_named_after_what_it_runs),
-	};
-	return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(a_stage_keeps_every_key_that_was_written),
+	cmocka_unit_test(a_list_runs_without_a_shell),
+	cmocka_unit_test(json_goes_through_the_same_parser),
+	cmocka_unit_test(needs_default_to_the_stage_before),
+	cmocka_unit_test(the_name_defaults_to_the_folder_and_paths_to_it),
+	cmocka_unit_test(skip_and_manual_take_a_reason_or_a_truth),
+	cmocka_unit_test(when_decides_by_comparison_or_truth),
+	cmocka_unit_test(profile_and_quality_and_gate_are_read),
+	cmocka_unit_test(empty_sections_are_as_if_not_there),
+	cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
+	cmocka_unit_test(a_cycle_is_told_as_a_path),
+	cmocka_unit_test(ten_thousand_stages_in_a_chain_are_accepted_in_any_order),
+	cmocka_unit_test(aliases_that_unfold_without_end_are_refused),
+	cmocka_unit_test(aliases_repeat_what_was_anchored),
+	cmocka_unit_test(a_command_becomes_a_stage_named_after_what_it_runs),
+};
+
+UNIT_MAIN(tests)
