@@ -1,5 +1,6 @@
 /* descend.c - see descend.h. */
 #include "run/descend.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -105,6 +106,16 @@ size_t descend_kill(pid_t root, pid_t spared, int signal_number)
 	}
 	vec_fini(&kin);
 	return count;
+}
+
+bool descend_has_ended(pid_t pid)
+{
+	char path[32], text[512], state;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read_small(path, text, sizeof(text)) <= 0)
+		return true;
+	const char *after = strrchr(text, ')');
+	return !after || sscanf(after + 1, " %c", &state) != 1 || state == 'Z' || state == 'X';
 }
 
 /* ---- watching ---- */

@@ -16,6 +16,9 @@
  * many there were. */
 size_t descend_kill(pid_t root, pid_t spared, int signal_number);
 
+/* Whether the process has ended, reaped or not: only from then on have its children gone to their next parent. */
+bool descend_has_ended(pid_t pid);
+
 /*
  * The same question asked again and again, at each tick. Nobody becomes a descendant later in life, so each process is
  * looked at once; after that a tick costs one reading of the folder. A process is known again by its number and the

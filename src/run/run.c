@@ -363,9 +363,12 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 	}
 }
 
-/* A warden was killed: what it looked after has come to us, its nearest living subreaper. */
-static void end_orphans(const struct loop *loop)
+/* A warden was killed: what it looked after comes to us, its nearest living subreaper - a moment after its socket has
+ * closed. */
+static void end_orphans(const struct loop *loop, pid_t warden)
 {
+	for (int tries = 0; warden && !descend_has_ended(warden) && tries < 1000; tries++)
+		usleep(1000);
 	while (descend_kill(getpid(), nursery_pid(loop->nursery), SIGKILL) > 0) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
@@ -385,7 +388,7 @@ static void on_control(struct loop *loop, size_t index)
 	if (got == 0)
 		return;
 	if (!live->done)
-		end_orphans(loop);
+		end_orphans(loop, live->warden);
 	attempt_ended(loop, live);
 }
 
