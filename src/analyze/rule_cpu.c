@@ -30,7 +30,7 @@ static bool is_one_at_a_time(const struct evidence *evidence)
 {
 	double threads = evidence_number(evidence, METRIC_THREADS_PEAK);
 	return evidence->cores >= 2 && evidence->wanted >= one_core_from && evidence->busy <= one_core_to &&
-	       evidence->wanted <= fmax(one_core_to, threads / 4);
+	       evidence->wanted <= fmax(one_core_to, threads / 2);
 }
 
 static double spread_gain_s(const struct evidence *evidence)
