@@ -9,12 +9,16 @@
 
 #include "run/cgroup.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* Signals every descendant of `root`, but not `root` itself, nor `spared` and what descends from that (0: nobody). How
  * many there were. */
 size_t descend_kill(pid_t root, pid_t spared, int signal_number);
+
+/* Whether a process has ended so far that its children have another parent. */
+bool descend_is_gone(pid_t pid);
 
 /*
  * The same question asked again and again, at each tick. Nobody becomes a descendant later in life, so each process is

@@ -363,9 +363,12 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 	}
 }
 
-/* A warden was killed: what it looked after has come to us, its nearest living subreaper. */
-static void end_orphans(const struct loop *loop)
+/* A warden was killed: what it looked after comes to us, its nearest living subreaper. Its socket closes a moment before
+ * its children change hands, so its end is waited for. */
+static void end_orphans(const struct loop *loop, const struct live *live)
 {
+	while (live->warden > 0 && !descend_is_gone(live->warden))
+		usleep(1000);
 	while (descend_kill(getpid(), nursery_pid(loop->nursery), SIGKILL) > 0) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
@@ -385,7 +388,7 @@ static void on_control(struct loop *loop, size_t index)
 	if (got == 0)
 		return;
 	if (!live->done)
-		end_orphans(loop);
+		end_orphans(loop, live);
 	attempt_ended(loop, live);
 }
 
