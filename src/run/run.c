@@ -27,9 +27,10 @@
 enum {
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
-	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
-	DRAIN_BYTES = 2 << 20,   /* more than a pipe holds */
-	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
+	EXITS_REST_NS = 5000000,          /* exit records are looked at no more than 200 times a second, */
+	EXITS_FOREIGN_REST_NS = 50000000, /* and 20 times while there are only those of other people's processes */
+	DRAIN_BYTES = 2 << 20,            /* more than a pipe holds */
+	SAMPLING_BUDGET = 50,             /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
 static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
@@ -431,17 +432,15 @@ static void on_signal(struct loop *loop)
 
 static void on_exits(struct loop *loop)
 {
-	exits_read(loop->shared.exits);
-	struct epoll_event nothing = {.events = 0, .data.u64 = EVENT_EXITS};
-	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, exits_fd(loop->shared.exits), &nothing);
-	loop_set_timer(loop->exits_rest, EXITS_REST_NS, 0);
+	bool ours = exits_read(loop->shared.exits);
+	loop_set_timer(loop->exits_rest, ours ? EXITS_REST_NS : EXITS_FOREIGN_REST_NS, 0);
 }
 
 static void on_exits_rest(struct loop *loop)
 {
 	uint64_t times;
 	if (read(loop->exits_rest, &times, sizeof(times)) > 0)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN | EPOLLONESHOT, EVENT_EXITS, 0);
 }
 
 static void change_interval(struct loop *loop, uint64_t interval_ns)

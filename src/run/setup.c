@@ -79,7 +79,7 @@ int loop_open(struct loop *loop, struct err *err)
 	loop_watch(loop, loop->ticks, EPOLLIN, EVENT_TICK, 0);
 	loop_watch(loop, loop->exits_rest, EPOLLIN, EVENT_EXITS_REST, 0);
 	if (loop->shared.exits)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN | EPOLLONESHOT, EVENT_EXITS, 0);
 	return 0;
 }
 
