@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 extern const struct cmd cmd_run, cmd_report, cmd_history, cmd_doctor, cmd_init, cmd_metrics, cmd_completion;
-extern const struct cmd cmd_diff, cmd_gate, cmd_compare;
+extern const struct cmd cmd_diff, cmd_gate, cmd_compare, cmd_whatif;
 
-const struct cmd *const cmd_table[] = {&cmd_run,     &cmd_report,     &cmd_diff,   &cmd_gate,
-				       &cmd_compare, &cmd_history,    &cmd_doctor, &cmd_init,
-				       &cmd_metrics, &cmd_completion, NULL};
+const struct cmd *const cmd_table[] = {&cmd_run,     &cmd_report, &cmd_diff, &cmd_gate,    &cmd_compare,    &cmd_whatif,
+				       &cmd_history, &cmd_doctor, &cmd_init, &cmd_metrics, &cmd_completion, NULL};
 
 /* Made from docs/man at build time: command name and the page's text. */
 static const struct {

@@ -5,6 +5,7 @@
  * commands) is escaped, so that it stays one cell of its table; a log stands in a fence longer than any inside it.
  */
 #include "base/clock.h"
+#include "render/findings.h"
 #include "render/format.h"
 #include "render/markup.h"
 #include "render/renderers.h"
@@ -389,6 +390,7 @@ static int render_md(const struct report *report, const struct render_options *o
 	put_summary(out, report);
 	put_resources(out, report);
 	put_verdicts(out, report);
+	findings_md(report, put_escaped, out);
 	put_chart(out, report);
 	put_repetitions(out, report);
 	put_quality(out, report);
