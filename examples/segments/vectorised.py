@@ -21,14 +21,24 @@ BLOCK = 200
 
 def statistics_of_block(file, first, last):
     begin, end = file.begin(first), file.begin(last)
+    if begin == end:
+        return {}
     id_type = numpy.dtype("<u2" if file.id_type == "H" else "<u4")
     value_type = numpy.dtype("<f4" if file.value_type == "f" else "<f8")
     ids = numpy.fromfile(file.path, id_type, end - begin, offset=file.ids_at + begin * id_type.itemsize)
     values = numpy.fromfile(file.path, value_type, end - begin, offset=file.values_at + begin * value_type.itemsize)
+    # Counted from the least, the numbers of a block nearly always fit 16 bits, and numpy sorts those in linear time.
+    least = int(ids.min())
+    local = ids - ids.dtype.type(least)
+    if int(local.max()) < 1 << 16:
+        local = local.astype(numpy.uint16)
     # Sorted by segment, every segment is a range, and each statistic is one call over all ranges.
-    order = numpy.argsort(ids, kind="stable")
+    order = numpy.argsort(local, kind="stable")
     values = values[order]
-    segments, begins, counts = numpy.unique(ids[order], return_index=True, return_counts=True)
+    local = local[order]
+    begins = numpy.concatenate(([0], numpy.flatnonzero(local[1:] != local[:-1]) + 1))
+    counts = numpy.diff(begins, append=len(local))
+    segments = local[begins].astype(numpy.int64) + least
     means = numpy.add.reduceat(values, begins, dtype=numpy.float64) / counts
     deviations = values - numpy.repeat(means, counts)
     squares = numpy.add.reduceat(deviations * deviations, begins)

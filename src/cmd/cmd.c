@@ -8,17 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* clang-format off: one command a line, in the order in which -h lists them */
-#define COMMANDS(X)                                                                                                    \
-	X(run)                                                                                                         \
-	X(report)                                                                                                      \
-	X(diff)                                                                                                        \
-	X(gate)                                                                                                        \
-	X(whatif)                                                                                                      \
-	X(history)                                                                                                     \
-	X(doctor)                                                                                                      \
-	X(init)                                                                                                        \
-	X(metrics)                                                                                                     \
+/* One command a line, in the order in which -h lists them. */
+/* clang-format off */
+#define COMMANDS(X) \
+	X(run) \
+	X(report) \
+	X(diff) \
+	X(gate) \
+	X(compare) \
+	X(whatif) \
+	X(history) \
+	X(doctor) \
+	X(init) \
+	X(metrics) \
 	X(completion)
 /* clang-format on */
 
