@@ -316,7 +316,7 @@ static int verdict_status(const struct compare_args *args, const struct comparis
 {
 	bool regressed = false, inconclusive = false;
 	for (size_t i = 0; i < comparison->pairs.len; i++) {
-		enum change verdict = comparison_primary(comparison, &comparison->pairs.items[i])->result.verdict;
+		enum change verdict = comparison_primary(comparison, &comparison->pairs.items[i])->verdict;
 		regressed |= verdict == CHANGE_REGRESSED;
 		inconclusive |= verdict == CHANGE_INCONCLUSIVE;
 	}
