@@ -4,17 +4,19 @@
  * `base` is what we compare with, `new` what we ask about; "greater" means: new tends to be greater than base.
  *
  *	permutation    if nothing changed, every way to deal the values out to the two sides was equally likely; p is
- * the share of those ways whose difference is at least as large as the one seen. All ways are tried where there are at
- * most PERMUTATION_EXACT, else `draws` random ones, and p carries its standard error: p = (hits + 1) / (draws + 1),
- * which is never 0 and never too small on average. sign flip      the same for pairs: each difference could as well have
- * had the other sign. Mann-Whitney   U = pairs in which new is greater, ties one half. p exact, from all arrangements of
- * the (mid-)ranks, for at most RANK_EXACT values (without ties, RANK_EXACT_PAIRS pairs), else normal with continuity and
- *	               tie correction. Two-sided p is twice the smaller tail.
- *	signed rank    Wilcoxon's for pairs; differences of 0 are left out.
+ *	               the share of those ways whose difference is at least as large as the one seen. All ways are
+ *	               tried where there are at most PERMUTATION_EXACT, else `draws` random ones, and p carries its
+ *	               standard error: p = (hits + 1) / (draws + 1), which is never 0 and never too small on average.
+ *	sign flip      the same for pairs: each difference could as well have had the other sign.
+ *	Mann-Whitney   U = pairs in which new is greater, ties one half. p exact, from all arrangements of the
+ *	               (mid-)ranks, for at most RANK_EXACT values (without ties, RANK_EXACT_PAIRS pairs), else normal
+ *	               with continuity and tie correction. Two-sided p is twice the smaller tail.
+ *	signed rank    Wilcoxon's for pairs; differences of 0 are left out. Exact up to RANK_EXACT pairs, else normal.
  *	shift          Hodges and Lehmann (1963): the median of all differences new_j - base_i, or of the mean
- * differences of all pairs of pairs (Walsh averages); its interval is made of two of those differences, picked by the
- *	               distribution of the rank statistic, so it excludes 0 exactly where the rank test rejects, and its
- *	               level holds for every continuous distribution and any n. Time and memory: n_base × n_new.
+ *	               differences of all pairs of pairs (Walsh averages); its interval is made of two of those
+ *	               differences, picked by the distribution of the rank statistic, so it excludes 0 exactly where
+ *	               the rank test rejects, and its level holds for every continuous distribution and any n. Time
+ *	               and memory: n_base × n_new.
  *	Cliff's delta  P(new > base) - P(new < base), -1 to 1.
  *
  * Values hold no NaN; the rank methods also take infinities (the logarithm of 0).

@@ -62,8 +62,8 @@ static double not_zero(double x)
 static double beta_fraction(double a, double b, double x, double y)
 {
 	double value = not_zero(a * (a * y - b * x + 1) / (a + 1)), c = value, d = 0;
-	for (double n = 1; n < 1e6; n++) {
-		double to = a + 2 * n - 1;
+	for (int step = 1; step < 1000000; step++) {
+		double n = step, to = a + 2 * n - 1;
 		double above = (a + n - 1) * (a + b + n - 1) / to * (n * (b - n) / to) * x * x;
 		double below = n + n * (b - n) * x / to + (a + n) * (a * y - b * x + 1 + n * (1 + y)) / (to + 2);
 		d = 1 / not_zero(below + above * d);

@@ -6,10 +6,11 @@
  *
  *	t           mean ± t·s/√n. Exact where the values are normal.
  *	order       of the median, between two order statistics; coverage from the binomial distribution (each value
- * lies below the median with chance 1/2), so it holds for every continuous distribution. The level reached goes in steps
- * and is at least the one asked for. percentile  bootstrap: quantiles (type 7) of the statistic over samples redrawn
- * from the sample. BCa         bootstrap, corrected for bias and acceleration (Efron 1987): the quantiles are shifted by
- * how many redrawn statistics lie below the estimate and by the jackknife's skewness.
+ *	            lies below the median with chance 1/2), so it holds for every continuous distribution. The level
+ *	            reached goes in steps and is at least the one asked for.
+ *	percentile  bootstrap: quantiles (type 7) of the statistic over samples redrawn from the sample.
+ *	BCa         bootstrap, corrected for bias and acceleration (Efron 1987): the quantiles are shifted by how many
+ *	            redrawn statistics lie below the estimate and by the jackknife's skewness.
  *
  * Bootstrap levels are nominal: right for many values, too hopeful for few. Below BOOTSTRAP_LEAST values there is no
  * bootstrap interval. Every draw comes from the seed. Values are finite.

@@ -32,7 +32,7 @@ void series_slow_start(const double *values, size_t n, struct slow_start *out)
 	*out = (struct slow_start){.p = NAN, .ratio = NAN};
 	if (n < SLOW_START_LEAST)
 		return;
-	double p[MOST], ratios[MOST];
+	double p[MOST] = {0}, ratios[MOST] = {0};
 	size_t most = n / 3 < MOST ? n / 3 : MOST, best = 0;
 	for (size_t i = 0; i < most; i++) {
 		p[i] = first_p(values, n, i + 1, &ratios[i]);

@@ -1,20 +1,23 @@
 /*
  * series.h - what the order of the values says: runs one after another, or one metric over a history.
  *
- *	slow start   the first k runs (k = 1, 2, 3) against the rest: t = (mean of the first - mean of the rest) over
- * the rest's own deviation, one-sided, Holm over the k. Exact for normal noise. A rank test could not do it: the first
- *	             of ten runs being the slowest has p = 0.1.
- *	drift        Mann (1945) and Kendall: S = rising pairs minus falling pairs. p exact without ties up to
- * DRIFT_EXACT values, else normal with continuity and tie correction. outliers     Iglewicz and Hoaglin's (1993)
- * modified z: 0.6745 |x - median| / MAD above 3.5; where more than half of the values are equal the mean absolute
- * deviation stands in for the MAD. Flagged, never dropped. trend        least squares slope with its t interval; and
- * Theil's and Sen's median of all pairwise slopes, with the interval that Kendall's distribution gives, which outliers
- * do not move. two modes    how much of the variance goes when the sorted values are cut in two where that helps most,
- * each part having at least a fifth of them and three; p against uniform values (of all one-peaked shapes the one that
- * most looks like two), by seeded simulation. A hint, no proof. changes      E-divisive (Matteson and James 2014) with
- * exponent 1 and one cut per step: the cut with the largest energy distance between what is before and after it, kept
- * where few random orders of the same values have one as large; then the same in both parts. Each cut has its own chance
- * alpha of being a false one. n log n per order tried.
+ *	slow start  the first k runs (k = 1, 2, 3) against the rest: t = (mean of the first - mean of the rest) over
+ *	            the rest's own deviation, one-sided, Holm over the k. Exact for normal noise. A rank test could
+ *	            not do it: the first of ten runs being the slowest has p = 0.1.
+ *	drift       Mann (1945) and Kendall: S = rising pairs minus falling pairs. p exact without ties up to
+ *	            DRIFT_EXACT values, else normal with continuity and tie correction.
+ *	outliers    Iglewicz and Hoaglin's (1993) modified z: 0.6745 |x - median| / MAD above 3.5; where more than
+ *	            half of the values are equal the mean absolute deviation stands in for the MAD. Flagged, never
+ *	            dropped.
+ *	trend       least squares slope with its t interval; and Theil's and Sen's median of all pairwise slopes, with
+ *	            the interval that Kendall's distribution gives, which outliers do not move.
+ *	two modes   how much of the variance goes when the sorted values are cut in two where that helps most, each
+ *	            part having at least a fifth of them and three; p against uniform values (of all one-peaked shapes
+ *	            the one that most looks like two), by seeded simulation. A hint, no proof.
+ *	changes     E-divisive (Matteson and James 2014) with exponent 1 and one cut per step: the cut with the
+ *	            largest energy distance between what is before and after it, kept where few random orders of the
+ *	            same values have one as large; then the same in both parts. Each cut has its own chance alpha of
+ *	            being a false one. n log n per order tried.
  *
  * Values are finite.
  */

@@ -45,12 +45,18 @@ struct range {
 	size_t from, to;
 };
 
-static int compare_points(const void *a, const void *b)
+/* A value and where it stands in the series. */
+struct place {
+	double value;
+	size_t at;
+};
+
+static int compare_places(const void *a, const void *b)
 {
-	const struct point *const *x = a, *const *y = b;
-	if ((*x)->value != (*y)->value)
-		return (*x)->value < (*y)->value ? -1 : 1;
-	return (*x > *y) - (*x < *y);
+	const struct place *x = a, *y = b;
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
 }
 
 /* Ranks, and distances to all others by sums from the left of the sorted values. */
@@ -59,20 +65,18 @@ static void stretch_init(struct stretch *stretch, const double *values, size_t n
 	*stretch = (struct stretch){.n = n, .least = least};
 	stretch->points = mem_alloc(n * sizeof(*stretch->points));
 	stretch->tree = mem_alloc((n + 1) * sizeof(*stretch->tree));
-	struct point **sorted = mem_alloc(n * sizeof(*sorted));
+	struct place *sorted = mem_alloc(n * sizeof(*sorted));
 	double centre = quantile(values, n, 0.5), sum = 0, before = 0;
 	for (size_t i = 0; i < n; i++) {
-		stretch->points[i].value = values[i] - centre;
-		sorted[i] = &stretch->points[i];
-		sum += values[i] - centre;
+		sorted[i] = (struct place){values[i] - centre, i};
+		sum += sorted[i].value;
 	}
-	qsort(sorted, n, sizeof(*sorted), compare_points);
+	qsort(sorted, n, sizeof(*sorted), compare_places);
 	for (size_t i = 0; i < n; i++) {
-		double x = sorted[i]->value, below = (double)i, above = (double)(n - 1 - i);
-		double after = sum - before - x;
-		sorted[i]->rank = (uint32_t)i + 1;
-		sorted[i]->to_all = (x * below - before) + (after - x * above);
-		stretch->total += sorted[i]->to_all / 2;
+		double x = sorted[i].value, below = (double)i, above = (double)(n - 1 - i);
+		double after = sum - before - x, to_all = (x * below - before) + (after - x * above);
+		stretch->points[sorted[i].at] = (struct point){x, to_all, (uint32_t)i + 1};
+		stretch->total += to_all / 2;
 		before += x;
 	}
 	free(sorted);

@@ -428,6 +428,13 @@ static void write_sample(const char *dir, const char *name, const char *text)
 	free(path);
 }
 
+static void remove_sample(const char *dir, const char *name)
+{
+	char *path = file_join(dir, name);
+	assert_int_equal(unlink(path), 0);
+	free(path);
+}
+
 static void the_metrics_page_in_docs_is_the_registrys(void **state)
 {
 	(void)state;
@@ -509,6 +516,10 @@ static void samples_are_written_where_asked(void **state)
 		{"json.json", "json", {0}},
 		{"csv.csv", "csv", {0}},
 	};
+	/* Where nobody asked, they go where they disturb nobody. */
+	char own[] = "/tmp/pitot-samples-XXXXXX";
+	if (!dir)
+		assert_non_null(mkdtemp(own));
 	for (int kind = 0; kind < 4; kind++) {
 		static const char *const prefixes[] = {"pipeline", "command", "repeated", "empty"};
 		struct fixture fixture;
@@ -521,10 +532,14 @@ static void samples_are_written_where_asked(void **state)
 		for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 			char name[64];
 			snprintf(name, sizeof(name), "%s-%s", prefixes[kind], samples[i].name);
-			write_sample(dir, name, render(&fixture, samples[i].format, &samples[i].options));
+			write_sample(dir ? dir : own, name, render(&fixture, samples[i].format, &samples[i].options));
+			if (!dir)
+				remove_sample(own, name);
 		}
 		fixture_close(&fixture);
 	}
+	if (!dir)
+		assert_int_equal(rmdir(own), 0);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { TRIALS = 2000, MOST_RUNS = 40 };
+enum { TRIALS = 2000, MOST_RUNS = 20 };
 
 typedef double (*noise_fn)(struct rng *rng, double sd);
 
@@ -98,7 +98,7 @@ static void no_change_with_normal_noise_is_called_regressed_in_one_percent_at_mo
 	assert_few_false_alarms((struct world){normal_noise, 0.05, 1, 10, false, 0, 1});
 	assert_few_false_alarms((struct world){lognormal_noise, 0.05, 1, 10, false, 0, 2});
 	assert_few_false_alarms((struct world){lognormal_noise, 0.05, 1, 5, false, 0, 3});
-	assert_few_false_alarms((struct world){lognormal_noise, 0.05, 1, 40, false, 0, 4});
+	assert_few_false_alarms((struct world){lognormal_noise, 0.05, 1, 20, false, 0, 4});
 }
 
 /*
@@ -123,7 +123,7 @@ static void runs_that_sometimes_take_twice_as_long_raise_no_false_alarms(void **
 	(void)state;
 	assert_few_false_alarms((struct world){heavy_noise, 0.05, 1, 10, false, 0, 8});
 	assert_few_false_alarms((struct world){heavy_noise, 0.05, 1, 5, false, 0, 9});
-	assert_few_false_alarms((struct world){heavy_noise, 0.05, 1, 30, false, 0, 10});
+	assert_few_false_alarms((struct world){heavy_noise, 0.05, 1, 20, false, 0, 10});
 }
 
 static void unchanged_pairs_are_called_regressed_in_one_percent_at_most(void **state)
