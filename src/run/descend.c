@@ -50,7 +50,7 @@ static pid_t read_parent(int proc, const char *pid)
 	return read_stat(proc, pid, &state);
 }
 
-bool descend_is_gone(pid_t pid)
+bool descend_has_ended(pid_t pid)
 {
 	char name[16], state;
 	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

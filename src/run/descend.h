@@ -17,8 +17,8 @@
  * many there were. */
 size_t descend_kill(pid_t root, pid_t spared, int signal_number);
 
-/* Whether a process has ended so far that its children have another parent. */
-bool descend_is_gone(pid_t pid);
+/* Whether the process has ended, reaped or not: only from then on have its children gone to their next parent. */
+bool descend_has_ended(pid_t pid);
 
 /*
  * The same question asked again and again, at each tick. Nobody becomes a descendant later in life, so each process is

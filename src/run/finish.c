@@ -220,7 +220,7 @@ void stage_close(struct loop *loop, struct live *live)
 	look_at_artifacts(loop, live);
 	store_log_tail(loop, live);
 	shared_stored(&loop->shared, store_stage_end(loop->shared.store, &live->row, &err), &err);
-	shared_stored(&loop->shared, store_commit(loop->shared.store, &err), &err);
+	shared_commit(&loop->shared);
 	struct stage_view *view = &loop->view.stages[index];
 	view->state = loop->nodes[index].state = VIEW_DONE;
 	view->status = live->row.status;

@@ -30,11 +30,25 @@ void shared_event(struct run_shared *shared, int64_t stage_id, const char *kind,
 
 static void put_sample(struct live *live, const char *series, enum metric_unit unit, uint64_t now_ns, double value)
 {
-	struct err err;
 	struct run_shared *shared = live->shared;
-	shared_stored(shared,
-		      store_sample(shared->store, live->row.id, series, unit, now_ns - shared->start_ns, value, &err),
-		      &err);
+	vec_push(&shared->points,
+		 ((struct sample_point){live->row.id, series, unit, now_ns - shared->start_ns, value}));
+}
+
+void shared_commit(struct run_shared *shared)
+{
+	struct err err;
+	bool well = true;
+	for (size_t i = 0; i < shared->points.len && well; i++) {
+		const struct sample_point *point = &shared->points.items[i];
+		well = shared_stored(shared,
+				     store_sample(shared->store, point->stage_id, point->series, point->unit,
+						  point->at_ns, point->value, &err),
+				     &err);
+	}
+	shared->points.len = 0;
+	if (well)
+		shared_stored(shared, store_commit(shared->store, &err), &err);
 }
 
 void live_begin(struct live *live)

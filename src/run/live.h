@@ -19,6 +19,15 @@
 #include "run/warden.h"
 #include "store/store.h"
 
+/* A point of a time series on its way to the run file. */
+struct sample_point {
+	int64_t stage_id;
+	const char *series; /* borrowed for good: a literal or a table's */
+	enum metric_unit unit;
+	uint64_t at_ns;
+	double value;
+};
+
 /* What the stages of a run share. */
 struct run_shared {
 	const struct run_options *options;
@@ -34,7 +43,8 @@ struct run_shared {
 	char pmu_reason[METRIC_REASON_SIZE];
 	uint64_t start_ns; /* of the run, monotonic */
 	double watts;
-	bool overlapped; /* more than one stage may run at a time */
+	bool overlapped;                 /* more than one stage may run at a time */
+	VEC(struct sample_point) points; /* since the last commit: written in one go, they cost a third */
 };
 
 /* Why a stage is being ended by us. */
@@ -111,6 +121,8 @@ char *live_disagreement(const struct live *live);
 
 /* Keeps the first error of the store; returns whether all is well. */
 bool shared_stored(struct run_shared *shared, int code, const struct err *err);
+/* Writes what has been collected and makes it safe. */
+void shared_commit(struct run_shared *shared);
 void shared_event(struct run_shared *shared, int64_t stage_id, const char *kind, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

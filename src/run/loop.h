@@ -34,7 +34,7 @@ struct loop {
 	size_t running_count;
 	int jobs;
 	int epoll, signals, ticks, exits_rest;
-	uint64_t interval_ns;
+	uint64_t interval_ns, asked_interval_ns;
 	uint64_t sampling_cpu_ns; /* of the thread, moving mean per tick */
 	uint64_t committed_ns;
 	uint64_t idle_since_ns, idle_ns; /* time in which no stage ran */

@@ -27,9 +27,10 @@
 enum {
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
-	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
-	DRAIN_BYTES = 2 << 20,   /* more than a pipe holds */
-	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
+	EXITS_REST_NS = 5000000,          /* exit records are looked at no more than 200 times a second, */
+	EXITS_FOREIGN_REST_NS = 50000000, /* and 20 times while there are only those of other people's processes */
+	DRAIN_BYTES = 2 << 20,            /* more than a pipe holds */
+	SAMPLING_BUDGET = 50,             /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
 static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
@@ -363,11 +364,11 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 	}
 }
 
-/* A warden was killed: what it looked after comes to us, its nearest living subreaper. Its socket closes a moment before
- * its children change hands, so its end is waited for. */
-static void end_orphans(const struct loop *loop, const struct live *live)
+/* A warden was killed: what it looked after comes to us, its nearest living subreaper - a moment after its socket has
+ * closed. */
+static void end_orphans(const struct loop *loop, pid_t warden)
 {
-	while (live->warden > 0 && !descend_is_gone(live->warden))
+	for (int tries = 0; warden && !descend_has_ended(warden) && tries < 1000; tries++)
 		usleep(1000);
 	while (descend_kill(getpid(), nursery_pid(loop->nursery), SIGKILL) > 0) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -388,7 +389,7 @@ static void on_control(struct loop *loop, size_t index)
 	if (got == 0)
 		return;
 	if (!live->done)
-		end_orphans(loop, live);
+		end_orphans(loop, live->warden);
 	attempt_ended(loop, live);
 }
 
@@ -431,34 +432,42 @@ static void on_signal(struct loop *loop)
 
 static void on_exits(struct loop *loop)
 {
-	exits_read(loop->shared.exits);
-	struct epoll_event nothing = {.events = 0, .data.u64 = EVENT_EXITS};
-	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, exits_fd(loop->shared.exits), &nothing);
-	loop_set_timer(loop->exits_rest, EXITS_REST_NS, 0);
+	bool ours = exits_read(loop->shared.exits);
+	loop_set_timer(loop->exits_rest, ours ? EXITS_REST_NS : EXITS_FOREIGN_REST_NS, 0);
 }
 
 static void on_exits_rest(struct loop *loop)
 {
 	uint64_t times;
 	if (read(loop->exits_rest, &times, sizeof(times)) > 0)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN | EPOLLONESHOT, EVENT_EXITS, 0);
 }
 
-/* Sampling that costs more than its budget makes the interval longer, and says so. */
+static void change_interval(struct loop *loop, uint64_t interval_ns)
+{
+	bool slower = interval_ns > loop->interval_ns;
+	loop->interval_ns = interval_ns;
+	loop_set_timer(loop->ticks, interval_ns, interval_ns);
+	shared_event(&loop->shared, 0, "note", "a sample costs %.1f ms of CPU time; sampling %s to every %g s",
+		     (double)loop->sampling_cpu_ns / 1e6, slower ? "slowed down" : "went back",
+		     (double)interval_ns / 1e9);
+}
+
+/* Sampling that costs more than its budget makes the interval longer, and says so. The mean starts at nothing, so that
+ * the first sample, which opens every file, does not decide alone; and the interval comes back when processes go. */
 static void keep_budget(struct loop *loop, uint64_t spent_ns)
 {
-	loop->sampling_cpu_ns = loop->sampling_cpu_ns ? (loop->sampling_cpu_ns * 7 + spent_ns) / 8 : spent_ns;
-	if (loop->sampling_cpu_ns * SAMPLING_BUDGET <= loop->interval_ns || loop->interval_ns >= LONGEST_INTERVAL_NS)
-		return;
-	loop->interval_ns *= 2;
-	loop_set_timer(loop->ticks, loop->interval_ns, loop->interval_ns);
-	shared_event(&loop->shared, 0, "note", "a sample cost %.1f ms of CPU time; sampling slowed down to every %g s",
-		     (double)loop->sampling_cpu_ns / 1e6, (double)loop->interval_ns / 1e9);
+	enum { MEAN_OF = 8 };
+	loop->sampling_cpu_ns = (loop->sampling_cpu_ns * (MEAN_OF - 1) + spent_ns) / MEAN_OF;
+	uint64_t now_ns = loop->interval_ns, needed_ns = loop->sampling_cpu_ns * SAMPLING_BUDGET;
+	if (needed_ns > now_ns && now_ns < LONGEST_INTERVAL_NS)
+		change_interval(loop, now_ns * 2 < LONGEST_INTERVAL_NS ? now_ns * 2 : LONGEST_INTERVAL_NS);
+	else if (needed_ns * 4 < now_ns && now_ns > loop->asked_interval_ns)
+		change_interval(loop, now_ns / 2 > loop->asked_interval_ns ? now_ns / 2 : loop->asked_interval_ns);
 }
 
 static void on_tick(struct loop *loop)
 {
-	struct err err;
 	uint64_t times, cpu_start = clock_thread_cpu_ns();
 	if (read(loop->ticks, &times, sizeof(times)) <= 0)
 		return;
@@ -472,7 +481,7 @@ static void on_tick(struct loop *loop)
 	if (loop->running_count)
 		keep_budget(loop, clock_thread_cpu_ns() - cpu_start);
 	if (now - loop->committed_ns >= COMMIT_EVERY_NS) {
-		shared_stored(&loop->shared, store_commit(loop->shared.store, &err), &err);
+		shared_commit(&loop->shared);
 		loop->committed_ns = now;
 	}
 	refresh_view(loop);

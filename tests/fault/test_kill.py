@@ -64,7 +64,7 @@ def test_nothing_of_a_killed_pitot_goes_on(pitot, tier):
     assert daemon in before and len(before) >= 7  # nursery, warden, shell, three sleeps, the daemon
     kill(process)
     pitot.wait_for_silence()
-    wait_until(lambda: not [pid for pid in before if is_alive(pid)], "the end of all that there was")
+    wait_until(lambda: not [pid for pid in before if is_alive(pid)], "the end of all of it", 30)
     pitot.wait_for_clean_tmp()
     assert not os.path.exists(pitot.read("where").strip()), "the copy of the configuration is removed"
     assert not pitot.exists("never")

@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
+import signal
+import subprocess
 
 import pytest
 
-from harness import BAD_INPUT, OK, query
+from harness import BAD_INPUT, FAILED, OK, query, wait_until
 
 
 @pytest.fixture
@@ -92,3 +95,63 @@ def test_the_default_history_follows_the_xdg_rule(pitot):
     env["HOME"] = pitot.path("home")
     pitot("run", "-q", "--", "true", env=env, status=OK)
     assert len([name for name in os.listdir(pitot.path("home/.local/share/pitot")) if name.endswith(".pitot")]) == 1
+
+
+def commit(pitot, words):
+    """A commit of everything in the working folder; its hash."""
+    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.com"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", words]):
+        subprocess.run(git + command, cwd=pitot.work, check=True, capture_output=True)
+    return subprocess.run(git + ["rev-parse", "HEAD"], cwd=pitot.work, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_trend_names_the_commit_at_which_a_stage_began_to_read_more(pitot):
+    pipeline = "name: churn\nstages:\n  - {name: load, run: head -c %d /dev/zero}\n"
+    commits = []
+    for size in (1_000_000, 3_000_000):
+        pitot.write("pipeline.yaml", pipeline % size)
+        commits.append(commit(pitot, f"read {size}"))
+        for _ in range(6):
+            pitot("run", "-q", status=OK)
+    trend = json.loads(pitot("history", "trend", "--metric", "io_read_bytes", "--stage", "load", "--json", status=OK).out)
+    (machine,) = trend["machines"]
+    (change,) = machine["changes"]
+    assert (change["git_commit_before"], change["git_commit"]) == tuple(commits)
+    assert change["index"] == 6 and machine["runs"] == 12
+    assert 2.5 < change["ratio"]["low"] <= change["ratio"]["high"] < 3.1
+    assert change["direction"] == "worse" and "the pipeline file" in change["note"]
+    text = pitot("history", "trend", "--metric", "io_read_bytes", "--stage", "load", status=OK).out
+    assert f"moved at commit {commits[1][:12]}" in text and f"was at {commits[0][:12]}" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_trend_goes_on_without_what_was_moved_deleted_or_damaged(pitot):
+    for _ in range(6):
+        pitot("run", "-q", "--name", "churn", "--", "true", status=OK)
+    pitot("run", "-q", "--name", "churn", "--", "false", status=FAILED)
+    pitot("history", "trend", status=OK)
+    paths = [run["path"] for run in listed(pitot)]  # the newest, which failed, first
+    os.remove(paths[1])
+    os.rename(paths[2], pitot.path("elsewhere.pitot"))
+    os.rename(paths[3], os.path.join(os.path.dirname(paths[3]), "renamed.pitot"))
+    with open(paths[4], "r+b") as file:
+        file.write(b"x" * 5000)
+    trend = json.loads(pitot("history", "trend", "--json", status=OK).out)
+    assert trend["left_out"]["damaged"] == 1 and trend["left_out"]["failed"] == 1
+    points = [os.path.basename(point["path"]) for point in trend["machines"][0]["points"]]
+    assert sorted(points) == sorted(["renamed.pitot", os.path.basename(paths[5]), os.path.basename(paths[6])])
+    assert len(json.loads(pitot("history", "trend", "--status", "error", "--json", status=OK).out)["machines"][0]["points"]) == 1
+    os.rename(pitot.path("elsewhere.pitot"), paths[2])
+    assert len(json.loads(pitot("history", "trend", "--json", status=OK).out)["machines"][0]["points"]) == 4
+
+
+def test_prune_spares_the_run_that_goes_on(pitot):
+    pitot("run", "-q", "--name", "done", "--", "true", status=OK)
+    running = pitot.start("run", "-q", "--name", "busy", "--", "sleep", "60")
+    wait_until(lambda: any(run["status"] == "running" for run in listed(pitot)), "a running run")
+    text = pitot("history", "prune", "--keep", "0", "--yes", status=OK).out
+    assert "is running" in text and "removed 1 run" in text
+    assert [run["name"] for run in listed(pitot)] == ["busy"]
+    running.send_signal(signal.SIGINT)
+    pitot.finish(running)
