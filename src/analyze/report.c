@@ -307,6 +307,8 @@ void report_fini(struct report *report)
 		vec_fini(&stage->walls);
 		series_list_fini(&stage->series);
 		process_list_fini(&stage->processes);
+		census_fini(&stage->census);
 	}
 	vec_fini(&report->stages);
+	finding_list_fini(&report->findings);
 }

@@ -8,6 +8,8 @@
 #ifndef PITOT_ANALYZE_REPORT_H
 #define PITOT_ANALYZE_REPORT_H
 
+#include "analyze/census.h"
+#include "analyze/finding.h"
 #include "stats/describe.h"
 #include "store/record.h"
 #include "store/store.h"
@@ -48,6 +50,7 @@ struct report_stage {
 	char *evidence;                /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
 	struct series_list series;     /* of the last repetition */
 	struct process_list processes; /* the costliest, of the last repetition */
+	struct census census;          /* all of them, by program */
 };
 
 struct report {
@@ -58,12 +61,13 @@ struct report {
 	double self_cpu_share; /* pitot's own CPU time over the elapsed time of the whole run; NaN: not known */
 	VEC(struct report_stage) stages; /* in pipeline order */
 	size_t bottleneck;               /* index of the stage with the largest share; SIZE_MAX where nothing ran */
+	struct finding_list findings;    /* empty until findings_compute */
 };
 
 enum { REPORT_BUCKETS = 60 };
 
-/* The report borrows the record. `series` and `processes` of the stages stay empty: the caller may load them from the
- * run file, they only illustrate. */
+/* The report borrows the record. `series`, `processes` and `census` of the stages stay empty: the caller may load them
+ * from the run file, and then have the findings computed. */
 void report_compute(const struct run_record *record, struct report *out);
 void report_fini(struct report *report);
 

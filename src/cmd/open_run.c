@@ -8,7 +8,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { COSTLIEST_PROCESSES = 10, USUAL_COLUMNS = 80, LEAST_COLUMNS = 40 };
+enum { COSTLIEST_PROCESSES = 10, CENSUS_MOST = 20000, USUAL_COLUMNS = 80, LEAST_COLUMNS = 40 };
+
+/* Counts them all and keeps the costliest, which come first. */
+static int attach_processes(const char *path, struct report_stage *stage, struct err *err)
+{
+	int code = store_processes(path, stage->last->row.id, CENSUS_MOST, &stage->processes, err);
+	if (code)
+		return code;
+	census_compute(&stage->processes, &stage->census);
+	while (stage->processes.items.len > COSTLIEST_PROCESSES)
+		free(stage->processes.items.items[--stage->processes.items.len].command);
+	return 0;
+}
 
 static int attach(const char *path, struct report *report, struct err *err)
 {
@@ -18,7 +30,7 @@ static int attach(const char *path, struct report *report, struct err *err)
 			continue;
 		int code = store_series(path, stage->last->row.id, REPORT_BUCKETS, &stage->series, err);
 		if (!code)
-			code = store_processes(path, stage->last->row.id, COSTLIEST_PROCESSES, &stage->processes, err);
+			code = attach_processes(path, stage, err);
 		if (code)
 			return code;
 	}
@@ -35,6 +47,8 @@ int opened_run_load(const char *path, struct opened_run *out, struct err *err)
 	code = attach(path, &out->report, err);
 	if (code)
 		opened_run_fini(out);
+	else
+		findings_compute(&out->report);
 	return code;
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "cmd/delta.h"
 #include "cmd/open_run.h"
 #include "config/overlay.h"
 #include "render/progress.h"
@@ -19,15 +20,16 @@
 enum { UNSAID = -1000 }; /* of a number that was not given, so that a 0 can be refused */
 
 struct run_args {
-	const char *output, *history, *report_dir, *name, *format;
+	const char *output, *history, *report_dir, *name, *format, *compare_to;
 	struct opt_texts set, param_files, only;
 	int64_t jobs, repeat, warmup;
 	uint64_t interval_ns, timeout_ns;
 	double watts;
 	bool pss, pmu, gpu, cgroup, exit_records;
-	bool dry_run, quiet, show_output, inherit, report;
+	bool dry_run, quiet, show_output, inherit, report, fail_on_regression;
 	/* filled from options that the table does not know: --train-epochs 10 */
 	struct pipeline_overrides overrides;
+	struct baseline *baseline; /* of --compare-to */
 	VEC(char *) owned;
 	int argc;
 	char **argv;
@@ -38,6 +40,9 @@ static const struct opt run_options[] = {
 	{"output", 'o', OPT_TEXT, AT(output), "FILE", "the run file to write; else one in the history"},
 	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
 	{"report-dir", 0, OPT_TEXT, AT(report_dir), "DIR", "write profile_report.json and profile_summary.md there"},
+	{"compare-to", 0, OPT_TEXT, AT(compare_to), "RUN", "show afterwards what changed since this run"},
+	{"fail-on-regression", 0, OPT_FLAG, AT(fail_on_regression), NULL,
+	 "exit 2 where a threshold of gate: is broken"},
 	{"set", 's', OPT_LIST, AT(set), "NAME=VALUE", "set a parameter of the pipeline"},
 	{"param", 0, OPT_LIST, AT(param_files), "FILE", "read parameters from a YAML or JSON file"},
 	{"only", 0, OPT_LIST, AT(only), "STAGE", "run only this stage; may be repeated"},
@@ -114,6 +119,8 @@ static int check_numbers(const struct run_args *args)
 		return cmd_usage_error(&cmd_run, "--repeat: expected 1 to 100000");
 	if (args->warmup < 0 || args->warmup > 100000)
 		return cmd_usage_error(&cmd_run, "--warmup: expected 0 to 100000");
+	if (args->fail_on_regression && !args->compare_to)
+		return cmd_usage_error(&cmd_run, "--fail-on-regression needs --compare-to RUN");
 	if (!isnan(args->watts) && args->watts < 0)
 		return cmd_usage_error(&cmd_run, "--watts: expected 0 or more");
 	if (args->interval_ns != UINT64_MAX && (args->interval_ns < 1000000 || args->interval_ns > 3600 * NS_PER_S))
@@ -389,6 +396,16 @@ static int execute(const struct run_args *args, const struct pipeline *pipeline,
 	return code ? cmd_fail(&cmd_run, &err) : 0;
 }
 
+/* After the report. A pipeline that failed has failed already; the comparison is shown all the same. */
+static int compare_to_baseline(const struct run_args *args, const char *file, bool command)
+{
+	bool plain = !args->format || strcmp(args->format, "term") == 0;
+	struct baseline_show show = {
+		.report_dir = args->report_dir, .print = args->report && !args->quiet, .to_stderr = command || !plain};
+	int status = args->baseline ? baseline_compare(&cmd_run, args->baseline, file, &show) : 0;
+	return status == EXIT_REGRESSION && !args->fail_on_regression ? 0 : status;
+}
+
 static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, struct nursery **nursery,
 			const char *scratch, bool command)
 {
@@ -409,14 +426,24 @@ static int run_pipeline(struct run_args *args, const struct pipeline *pipeline, 
 	*nursery = NULL;
 	if (!status) {
 		int shown = report_all(args, file, command);
+		int compared = shown || outcome.store_code ? 0 : compare_to_baseline(args, file, command);
 		status = exit_status(&outcome);
-		status = status ? status : shown;
+		status = status ? status : shown ? shown : compared;
 		if (!args->quiet && !args->output && !outcome.store_code)
 			fprintf(stderr, "run file: %s\n", file);
 	}
 	free(history);
 	free(file);
 	free(argv);
+	return status;
+}
+
+/* Before anything runs: a slip in the name must not cost the run. */
+static int open_baseline(struct run_args *args)
+{
+	char *history = history_dir(args->history);
+	int status = args->compare_to ? baseline_open(&cmd_run, history, args->compare_to, &args->baseline) : 0;
+	free(history);
 	return status;
 }
 
@@ -453,6 +480,8 @@ static int with_pipeline(struct run_args *args, const struct opt_texts *rest, si
 	}
 	if (!status)
 		status = keep_only(args, pipeline);
+	if (!status)
+		status = open_baseline(args);
 	if (!status) {
 		settle_gpu(args, pipeline);
 		if (args->dry_run)
@@ -493,6 +522,7 @@ static int run_run(int argc, char **argv)
 						 rest.items[0]);
 		status = status ? status : with_pipeline(&args, &rest, dashes);
 	}
+	baseline_free(args.baseline);
 	for (size_t i = 0; i < args.owned.len; i++)
 		free(args.owned.items[i]);
 	vec_fini(&args.owned);

@@ -2,6 +2,7 @@
 #include "config/pipeline.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/threshold.h"
 #include "config/load.h"
 
 #include <limits.h>
@@ -19,6 +20,41 @@ static int read_name(struct load *load, void *into, const struct node *value)
 	return code;
 }
 
+static int check_gate_stage(const struct load *load, const struct threshold *threshold, int line)
+{
+	VEC(const char *) names = {0};
+	bool found = false;
+	for (size_t i = 0; i < load->pipeline->stages.len; i++) {
+		vec_push(&names, load->pipeline->stages.items[i].name);
+		found = found || strcmp(load->pipeline->stages.items[i].name, threshold->stage) == 0;
+	}
+	const char *meant = found ? NULL : str_suggest(threshold->stage, names.items, names.len);
+	vec_fini(&names);
+	if (found)
+		return 0;
+	return meant ? load_fail(load, line, "gate: no stage is called '%s'; did you mean '%s'?", threshold->stage,
+				 meant)
+		     : load_fail(load, line, "gate: no stage is called '%s'", threshold->stage);
+}
+
+/* Stages and quality metrics have been read. */
+static int check_gate_name(const struct load *load, const struct gate_spec *gate)
+{
+	VEC(const char *) quality = {0};
+	struct threshold threshold;
+	struct err err;
+	for (size_t i = 0; i < load->pipeline->quality.len; i++)
+		vec_push(&quality, load->pipeline->quality.items[i].name);
+	int code = threshold_parse(gate->name, quality.items, quality.len, &threshold, &err);
+	vec_fini(&quality);
+	if (code)
+		return load_fail(load, gate->line, "%s", err.text);
+	if (threshold.stage)
+		code = check_gate_stage(load, &threshold, gate->line);
+	threshold_fini(&threshold);
+	return code;
+}
+
 static int read_gate(struct load *load, void *into, const struct node *node)
 {
 	(void)into;
@@ -33,7 +69,9 @@ static int read_gate(struct load *load, void *into, const struct node *node)
 		struct gate_spec *gate = vec_add(&load->pipeline->gates);
 		gate->name = mem_strdup(pair->key->text);
 		gate->line = pair->key->line;
-		code = load_number(load, pair->value, gate->name, &gate->limit);
+		code = check_gate_name(load, gate);
+		if (!code)
+			code = load_number(load, pair->value, gate->name, &gate->limit);
 	}
 	return code;
 }

@@ -6,13 +6,14 @@
  * own values are in the json format.
  */
 #include "base/json.h"
+#include "render/csv_field.h"
 #include "render/renderers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void put_field(struct str *out, const char *text)
+void csv_put_field(struct str *out, const char *text)
 {
 	char *clean = str_utf8_clean(text ? text : "", text ? strlen(text) : 0);
 	bool quote = strpbrk(clean, ",\"\r\n") != NULL || clean[0] == ' ' || str_ends(clean, " ");
@@ -41,9 +42,9 @@ static void put_header(struct str *out)
 
 static void put_row(struct str *out, const char *run, const struct report_stage *stage)
 {
-	put_field(out, run);
+	csv_put_field(out, run);
 	str_append_char(out, ',');
-	put_field(out, stage->name);
+	csv_put_field(out, stage->name);
 	str_appendf(out, ",%s", status_name(stage->status));
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		char number[40] = "";

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "render/argv.h"
+#include "render/findings.h"
 #include "render/renderers.h"
 #include "render/words.h"
 
@@ -381,6 +382,7 @@ static int render_json(const struct report *report, const struct render_options 
 	put_quality(&json, report->record);
 	bool any = report->bottleneck < report->stages.len;
 	json_put_string(&json, "bottleneck", any ? report->stages.items[report->bottleneck].name : NULL);
+	findings_json(&json, report);
 	put_metrics(&json, report->values);
 	put_run(&json, report);
 	put_params_and_host(&json, report->record);

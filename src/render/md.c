@@ -5,34 +5,21 @@
  * commands) is escaped, so that it stays one cell of its table; a log stands in a fence longer than any inside it.
  */
 #include "base/clock.h"
+#include "render/findings.h"
 #include "render/format.h"
+#include "render/markup.h"
 #include "render/renderers.h"
 #include "render/text.h"
 #include "render/words.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BAR_WIDTH = 40, LOG_LINES = 50 };
 
-/* An underscore between letters starts no emphasis, and names are full of them. */
-static bool needs_escape(const char *text, size_t at)
-{
-	if (text[at] == '_')
-		return at == 0 || !isalnum((unsigned char)text[at - 1]) || !isalnum((unsigned char)text[at + 1]);
-	return strchr("\\`*[]<>|~&#$", text[at]) != NULL;
-}
-
 static void put_escaped(struct str *out, const char *text)
 {
-	char *clean = text_clean(text, true);
-	for (size_t i = 0; clean[i]; i++) {
-		if (needs_escape(clean, i))
-			str_append_char(out, '\\');
-		str_append_char(out, clean[i]);
-	}
-	free(clean);
+	markup_markdown(out, text);
 }
 
 static size_t longest_backticks(const char *text)
@@ -403,6 +390,7 @@ static int render_md(const struct report *report, const struct render_options *o
 	put_summary(out, report);
 	put_resources(out, report);
 	put_verdicts(out, report);
+	findings_md(report, put_escaped, out);
 	put_chart(out, report);
 	put_repetitions(out, report);
 	put_quality(out, report);

@@ -7,6 +7,7 @@
  */
 #include "render/term.h"
 #include "base/clock.h"
+#include "render/findings.h"
 #include "render/format.h"
 #include "render/renderers.h"
 #include "render/text.h"
@@ -463,6 +464,7 @@ static int render_term(const struct report *report, const struct render_options 
 		put_command(&term);
 	else
 		put_pipeline(&term);
+	findings_term(&term);
 	put_quality(&term);
 	put_failures(&term);
 	put_events(&term);

@@ -25,7 +25,8 @@ struct kin_list {
 	size_t cap;
 };
 
-static pid_t read_parent(int proc, const char *pid)
+/* The parent, or -1 where there is no such process. */
+static pid_t read_stat(int proc, const char *pid, char *state)
 {
 	char path[32], text[512];
 	snprintf(path, sizeof(path), "%.16s/stat", pid);
@@ -40,8 +41,23 @@ static pid_t read_parent(int proc, const char *pid)
 	/* The name in parentheses may hold anything, so what follows is found from its last parenthesis. */
 	const char *after = strrchr(text, ')');
 	int parent = -1;
+	return after && sscanf(after + 1, " %c %d", state, &parent) == 2 ? parent : -1;
+}
+
+static pid_t read_parent(int proc, const char *pid)
+{
 	char state;
-	return after && sscanf(after + 1, " %c %d", &state, &parent) == 2 ? parent : -1;
+	return read_stat(proc, pid, &state);
+}
+
+bool descend_has_ended(pid_t pid)
+{
+	char name[16], state;
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	bool gone = read_stat(proc, name, &state) < 0 || state == 'Z' || state == 'X';
+	close(proc);
+	return gone;
 }
 
 static void list_all(struct kin_list *kin)

@@ -9,12 +9,16 @@
 
 #include "run/cgroup.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* Signals every descendant of `root`, but not `root` itself, nor `spared` and what descends from that (0: nobody). How
  * many there were. */
 size_t descend_kill(pid_t root, pid_t spared, int signal_number);
+
+/* Whether the process has ended, reaped or not: only from then on have its children gone to their next parent. */
+bool descend_has_ended(pid_t pid);
 
 /*
  * The same question asked again and again, at each tick. Nobody becomes a descendant later in life, so each process is

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { RECEIVE_BYTES = 8 << 20, MESSAGE_BYTES = 8192, BATCH = 64 };
@@ -78,17 +79,16 @@ static int open_netlink(int protocol, unsigned groups)
 	return fd;
 }
 
+/* In three pieces, because a struct cn_msg ends in an array of no size and so may have nothing after it in a struct. */
 static bool connector_listen(int fd, bool on)
 {
-	struct {
-		struct nlmsghdr head;
-		struct cn_msg message;
-		enum proc_cn_mcast_op op;
-	} __attribute__((packed))
-	request = {.head = {.nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (unsigned)getpid()},
-		   .message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(enum proc_cn_mcast_op)},
-		   .op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE};
-	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
+	enum proc_cn_mcast_op op = on ? PROC_CN_MCAST_LISTEN : PROC_CN_MCAST_IGNORE;
+	struct cn_msg message = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(op)};
+	struct nlmsghdr head = {.nlmsg_len = sizeof(head) + sizeof(message) + sizeof(op),
+				.nlmsg_type = NLMSG_DONE,
+				.nlmsg_pid = (unsigned)getpid()};
+	struct iovec pieces[] = {{&head, sizeof(head)}, {&message, sizeof(message)}, {&op, sizeof(op)}};
+	return writev(fd, pieces, 3) == (ssize_t)head.nlmsg_len;
 }
 
 struct genl_request {
@@ -286,13 +286,15 @@ static void hand_over(struct exits *exits, struct entry *entry)
 	free(entry);
 }
 
-static void add_process(struct exits *exits, pid_t pid, pid_t parent, void *owner, uint64_t at_ns)
+/* `command` is the parent's: until it execs, a child has the same. */
+static void add_process(struct exits *exits, pid_t pid, pid_t parent, const char *command, void *owner, uint64_t at_ns)
 {
 	struct entry *old = map_get(&exits->by_pid, (uint64_t)pid);
 	if (old)
 		hand_over(exits, old);
 	struct entry *entry = mem_alloc(sizeof(*entry));
-	entry->record = (struct exit_record){.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns};
+	entry->record = (struct exit_record){
+		.owner = owner, .pid = pid, .parent = parent, .start_ns = at_ns, .command = mem_strdup(command)};
 	map_put(&exits->by_pid, (uint64_t)pid, entry);
 	struct owner_count *count = owner_of(exits, owner);
 	if (count)
@@ -303,7 +305,7 @@ void exits_follow(struct exits *exits, pid_t pid, void *owner, uint64_t now_ns)
 {
 	if (!owner_of(exits, owner))
 		vec_push(&exits->owners, ((struct owner_count){.owner = owner}));
-	add_process(exits, pid, 0, owner, now_ns);
+	add_process(exits, pid, 0, NULL, owner, now_ns);
 }
 
 static void hand_over_if_complete(struct exits *exits, struct entry *entry)
@@ -331,16 +333,13 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 		entry = followed(exits, event->event_data.fork.parent_tgid);
 		if (entry)
 			add_process(exits, event->event_data.fork.child_tgid, event->event_data.fork.parent_tgid,
-				    entry->record.owner, event->timestamp_ns);
+				    entry->record.command, entry->record.owner, event->timestamp_ns);
 		return;
 	case PROC_EVENT_EXEC:
 		entry = followed(exits, event->event_data.exec.process_tgid);
 		if (entry) {
-			char *command = tree_command_of(entry->record.pid);
-			if (command) {
-				free(entry->record.command);
-				entry->record.command = command;
-			}
+			free(entry->record.command);
+			entry->record.command = tree_command_of(entry->record.pid);
 		}
 		return;
 	case PROC_EVENT_EXIT:

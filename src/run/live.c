@@ -172,6 +172,15 @@ static void sample_channels(struct live *live, const struct probe_frame *frame, 
 		live->view->gpu_percent = frame->value[CHANNEL_GPU_UTIL];
 }
 
+void live_pids(struct live *live, struct pid_list *out)
+{
+	if (live->cgroup && cgroup_pids(live->cgroup, out))
+		return;
+	if (!live->watch)
+		live->watch = descend_watch_new(live->warden);
+	descend_watch_pids(live->watch, out);
+}
+
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame)
 {
 	struct pid_list pids = {0};
@@ -181,11 +190,7 @@ void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *f
 		return;
 	if (live->cgroup)
 		cgroup_read(live->cgroup, false, &group);
-	if (!live->cgroup || !cgroup_pids(live->cgroup, &pids)) {
-		if (!live->watch)
-			live->watch = descend_watch_new(live->warden);
-		descend_watch_pids(live->watch, &pids);
-	}
+	live_pids(live, &pids);
 	tree_sample(live->tree, &pids, now_ns, &totals);
 	vec_fini(&pids);
 	sample_io(live, &totals, now_ns);

@@ -107,7 +107,8 @@ struct live {
 	struct stage_view *view;
 };
 
-void live_begin(struct live *live); /* sources are open: take the starting points */
+void live_pids(struct live *live, struct pid_list *out); /* the stage's living processes */
+void live_begin(struct live *live);                      /* sources are open: take the starting points */
 void live_sample(struct live *live, uint64_t now_ns, const struct probe_frame *frame);
 void live_reaped(struct live *live, const struct warden_message *message);
 void live_exit_record(struct live *live, const struct exit_record *record);

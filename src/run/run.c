@@ -11,6 +11,7 @@
 #include "store/history.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ enum {
 	COMMIT_EVERY_NS = 1000000000,
 	EXITS_REST_NS = 5000000,          /* exit records are looked at no more than 200 times a second, */
 	EXITS_FOREIGN_REST_NS = 50000000, /* and 20 times while there are only those of other people's processes */
+	DRAIN_BYTES = 2 << 20,            /* more than a pipe holds */
 	SAMPLING_BUDGET = 50,             /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
@@ -216,16 +218,33 @@ static int wait_ms(const struct loop *loop)
 	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
-static void drain(struct live *live)
+/* Until whoever reads behind us takes more. False where there is no use in waiting: the stage was ended by us, or a
+ * signal has come, which the loop will look at. */
+static bool wait_for_reader(const struct loop *loop, const struct live *live, const struct stream *stream)
 {
-	for (int i = 0; i < 2; i++)
-		while (live->streams[i].fd >= 0) {
-			enum stream_state state = stream_pump(&live->streams[i], &live->log);
-			if (state == STREAM_BLOCKED)
-				usleep(1000);
-			else if (state == STREAM_READING)
-				stream_end(&live->streams[i]); /* a survivor may keep it open for ever */
+	struct pollfd either[2] = {{.fd = stream->pass_to, .events = POLLOUT}, {.fd = loop->signals, .events = POLLIN}};
+	if (live->ending != ENDING_NOT || loop->signal)
+		return false;
+	poll(either, 2, -1);
+	return either[1].revents == 0;
+}
+
+/* What the pipes still hold, and no more: a survivor may keep them open, and print, for ever. */
+static void drain(const struct loop *loop, struct live *live)
+{
+	for (int i = 0; i < 2; i++) {
+		struct stream *stream = &live->streams[i];
+		const uint64_t most = live->log.bytes + DRAIN_BYTES;
+		while (stream->fd >= 0) {
+			uint64_t before = live->log.bytes;
+			enum stream_state state = stream_pump(stream, &live->log);
+			bool moves = live->log.bytes > before && live->log.bytes < most;
+			if (state == STREAM_BLOCKED ? wait_for_reader(loop, live, stream)
+						    : moves || stream->backlog.len)
+				continue;
+			stream_end(stream);
 		}
+	}
 }
 
 static bool wants_retry(const struct loop *loop, const struct live *live)
@@ -237,7 +256,7 @@ static bool wants_retry(const struct loop *loop, const struct live *live)
 static void attempt_ended(struct loop *loop, struct live *live)
 {
 	struct err err;
-	drain(live);
+	drain(loop, live);
 	close(live->control);
 	live->control = -1;
 	if (wants_retry(loop, live)) {
@@ -254,6 +273,27 @@ static void attempt_ended(struct loop *loop, struct live *live)
 
 /* ---- listening ---- */
 
+/* Nothing more will be known of what is left running; who it is, is said. */
+static void name_survivors(struct live *live)
+{
+	enum { MOST_NAMED = 8 };
+	struct pid_list pids = {0};
+	struct str text = {0};
+	live_pids(live, &pids);
+	for (size_t i = 0; i < pids.len && i < MOST_NAMED; i++) {
+		char *command = tree_command_of(pids.items[i]);
+		str_appendf(&text, "%s%d (%.80s)", i ? ", " : "", (int)pids.items[i], command ? command : "?");
+		free(command);
+	}
+	if (pids.len > MOST_NAMED)
+		str_appendf(&text, " and %zu more", pids.len - MOST_NAMED);
+	live->survivors_left = pids.len > 0;
+	if (pids.len)
+		shared_event(live->shared, live->row.id, "note", "left running: %s", str_text(&text));
+	str_fini(&text);
+	vec_fini(&pids);
+}
+
 static void on_main_exit(struct live *live, const struct warden_message *message)
 {
 	live->main_ended = true;
@@ -263,6 +303,7 @@ static void on_main_exit(struct live *live, const struct warden_message *message
 		live->kill_ns = clock_mono_ns() + PATIENCE_NS;
 		warden_send(live->control, WARDEN_KILL, SIGTERM);
 	} else if (live->spec->survivors == SURVIVORS_LEAVE && live->ending == ENDING_NOT) {
+		name_survivors(live);
 		warden_send(live->control, WARDEN_LEAVE, 0);
 	} else if (live->ending == ENDING_NOT) {
 		live->linger_ns = clock_mono_ns() + LINGER_NS;
@@ -285,7 +326,6 @@ static void on_done(struct live *live, const struct warden_message *message)
 	live->end_ns = message->at_ns;
 	add_io(&live->io, &message->io);
 	live->warden_cpu_ns += message->self_cpu_ns;
-	live->survivors_left = live->spec->survivors == SURVIVORS_LEAVE;
 	live->done = true;
 }
 
@@ -324,9 +364,12 @@ static void on_message(struct loop *loop, struct live *live, const struct warden
 	}
 }
 
-/* A warden was killed: what it looked after has come to us, its nearest living subreaper. */
-static void end_orphans(const struct loop *loop)
+/* A warden was killed: what it looked after comes to us, its nearest living subreaper - a moment after its socket has
+ * closed. */
+static void end_orphans(const struct loop *loop, pid_t warden)
 {
+	for (int tries = 0; warden && !descend_has_ended(warden) && tries < 1000; tries++)
+		usleep(1000);
 	while (descend_kill(getpid(), nursery_pid(loop->nursery), SIGKILL) > 0) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
@@ -346,7 +389,7 @@ static void on_control(struct loop *loop, size_t index)
 	if (got == 0)
 		return;
 	if (!live->done)
-		end_orphans(loop);
+		end_orphans(loop, live->warden);
 	attempt_ended(loop, live);
 }
 

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ enum {
 	SLOW_EVERY = 10,                   /* ticks between the costly readings */
 	COMMAND_LIMIT = 1024,              /* bytes of a command line that are kept */
 	PSS_LIMIT_PAGES = 2 * 1024 * 1024, /* no PSS of processes over 8 GiB: it holds their memory map too long */
+	SPARE_FILES = 32,                  /* descriptors left for everything else */
 };
 
 struct entry {
@@ -33,6 +36,7 @@ struct tree {
 	void *context;
 	uint64_t generation;
 	bool with_pss;
+	int keep_below; /* descriptors from this number on are closed again */
 	double rss_peak;
 	double per_tick_s, page_bytes;
 };
@@ -40,6 +44,9 @@ struct tree {
 struct tree *tree_new(bool with_pss, tree_retired_fn *retired, void *context)
 {
 	struct tree *tree = mem_alloc(sizeof(*tree));
+	struct rlimit limit = {0};
+	getrlimit(RLIMIT_NOFILE, &limit);
+	tree->keep_below = limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur - SPARE_FILES : INT_MAX;
 	tree->with_pss = with_pss;
 	tree->retired = retired;
 	tree->context = context;
@@ -165,8 +172,9 @@ static int open_proc(pid_t pid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* A descriptor kept is a descriptor saved per tick; where the limit is reached, files are opened for one reading. */
-static ssize_t read_proc(int *kept, pid_t pid, const char *name, char *text, size_t size)
+/* A descriptor kept saves opening the file at the next tick. The kernel gives out the lowest number that is free, so a
+ * high one says that few are left: such a file is opened for one reading only. */
+static ssize_t read_proc(const struct tree *tree, int *kept, pid_t pid, const char *name, char *text, size_t size)
 {
 	int fd = *kept >= 0 ? *kept : open_proc(pid, name);
 	if (fd < 0)
@@ -175,16 +183,20 @@ static ssize_t read_proc(int *kept, pid_t pid, const char *name, char *text, siz
 	if (got >= 0)
 		text[got] = '\0';
 	*kept = fd;
+	if (fd >= tree->keep_below) {
+		close(fd);
+		*kept = -1;
+	}
 	return got;
 }
 
 /* "name: number" lines in a fixed order: the kernel has never changed it. */
-static void read_io(struct entry *entry)
+static void read_io(const struct tree *tree, struct entry *entry)
 {
 	enum { RCHAR, WCHAR, SYSCR, SYSCW, READ_BYTES, WRITE_BYTES, LINES };
 	char text[512];
 	uint64_t value[LINES] = {0};
-	if (read_proc(&entry->io_fd, entry->process.pid, "io", text, sizeof(text)) <= 0)
+	if (read_proc(tree, &entry->io_fd, entry->process.pid, "io", text, sizeof(text)) <= 0)
 		return;
 	const char *at = text;
 	for (int i = 0; i < LINES; i++) {
@@ -287,13 +299,13 @@ static struct entry *sample_one(struct tree *tree, pid_t pid, uint64_t now_ns)
 	char text[1024];
 	struct stat_fields stat;
 	int fd = entry ? entry->stat_fd : -1;
-	ssize_t got = read_proc(&fd, pid, "stat", text, sizeof(text));
+	ssize_t got = read_proc(tree, &fd, pid, "stat", text, sizeof(text));
 	if (got <= 0 && entry && entry->stat_fd >= 0) {
 		/* Kept descriptors die with their process; the number may already be somebody else's. */
 		retire(tree, entry);
 		entry = NULL;
 		fd = -1;
-		got = read_proc(&fd, pid, "stat", text, sizeof(text));
+		got = read_proc(tree, &fd, pid, "stat", text, sizeof(text));
 	}
 	if (got <= 0 || !parse_stat(text, &stat)) {
 		if (fd >= 0 && (!entry || entry->stat_fd != fd))
@@ -308,7 +320,7 @@ static struct entry *sample_one(struct tree *tree, pid_t pid, uint64_t now_ns)
 		entry = entry_new(tree, pid, &stat, now_ns);
 	entry->stat_fd = fd;
 	take_stat(tree, entry, &stat, now_ns);
-	read_io(entry);
+	read_io(tree, entry);
 	return entry;
 }
 

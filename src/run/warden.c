@@ -41,6 +41,7 @@ struct request_head {
 struct nursery {
 	pid_t pid;
 	int socket;
+	char *scratch; /* or NULL */
 };
 
 /* ---- the pitot side ---- */
@@ -293,6 +294,8 @@ static void signal_stage(struct job *job, int signal_number)
 	struct warden_io before = read_own_io(&length);
 	descend_kill(getpid(), 0, signal_number);
 	struct warden_io after = io_start();
+	if (!before.known || !after.known)
+		return;
 	job->io_start.read_chars += after.read_chars - before.read_chars;
 	job->io_start.read_calls += after.read_calls - before.read_calls;
 }
@@ -467,6 +470,12 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
+static void remove_scratch(const char *scratch)
+{
+	if (scratch)
+		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* Never returns. */
 static void nursery_main(int socket, const char *scratch)
 {
@@ -497,8 +506,7 @@ static void nursery_main(int socket, const char *scratch)
 	}
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
-	if (scratch)
-		nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_scratch(scratch);
 	_exit(0);
 }
 
@@ -520,7 +528,7 @@ int nursery_start(const char *scratch, struct nursery **out, struct err *err)
 	/* Should nursery or wardens be killed, what they looked after comes to us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	struct nursery *nursery = mem_alloc(sizeof(*nursery));
-	*nursery = (struct nursery){.pid = pid, .socket = pair[0]};
+	*nursery = (struct nursery){.pid = pid, .socket = pair[0], .scratch = mem_strdup(scratch)};
 	*out = nursery;
 	return 0;
 }
@@ -534,8 +542,14 @@ void nursery_stop(struct nursery *nursery)
 {
 	if (!nursery)
 		return;
+	int status = 0;
+	pid_t ended;
 	close(nursery->socket);
-	while (waitpid(nursery->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	do
+		ended = waitpid(nursery->pid, &status, 0);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0 || !WIFEXITED(status))
+		remove_scratch(nursery->scratch); /* it was killed before it could */
+	free(nursery->scratch);
 	free(nursery);
 }

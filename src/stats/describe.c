@@ -1,52 +1,59 @@
-/* describe.c - see describe.h. */
+/*
+ * describe.c - see describe.h.
+ *
+ * The sum carries its own rounding error along (Neumaier's form of Kahan's summation), and the deviation is taken in a
+ * second pass from differences to the mean, corrected for what the mean itself lost by rounding.
+ */
 #include "stats/describe.h"
-#include "base/mem.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
+struct sum {
+	double total, lost;
+};
 
-static double *sorted_copy(const double *values, size_t n)
+static void sum_add(struct sum *sum, double value)
 {
-	double *copy = mem_alloc(n * sizeof(*copy));
-	memcpy(copy, values, n * sizeof(*copy));
-	qsort(copy, n, sizeof(*copy), compare_doubles);
-	return copy;
-}
-
-static double quantile_sorted(const double *sorted, size_t n, double q)
-{
-	double at = fmin(fmax(q, 0), 1) * (double)(n - 1);
-	size_t below = (size_t)at;
-	size_t above = below + 1 < n ? below + 1 : below;
-	return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+	double next = sum->total + value;
+	if (fabs(sum->total) >= fabs(value))
+		sum->lost += (sum->total - next) + value;
+	else
+		sum->lost += (value - next) + sum->total;
+	sum->total = next;
 }
 
 double quantile(const double *values, size_t n, double q)
 {
-	if (n == 0)
-		return NAN;
-	double *sorted = sorted_copy(values, n);
-	double result = quantile_sorted(sorted, n, q);
+	double *sorted = order_sorted(values, n);
+	double result = order_quantile(sorted, n, q);
 	free(sorted);
 	return result;
 }
 
-/* Two passes: the squares are of small differences, so equal large values give exactly 0. */
+static double mean_of(const double *values, size_t n)
+{
+	struct sum sum = {0, 0};
+	for (size_t i = 0; i < n; i++)
+		sum_add(&sum, values[i]);
+	return (sum.total + sum.lost) / (double)n;
+}
+
 static double deviation(const double *values, size_t n, double mean)
 {
 	if (n < 2)
 		return NAN;
-	double squares = 0;
-	for (size_t i = 0; i < n; i++)
-		squares += (values[i] - mean) * (values[i] - mean);
-	return sqrt(squares / (double)(n - 1));
+	struct sum squares = {0, 0}, rest = {0, 0};
+	for (size_t i = 0; i < n; i++) {
+		double off = values[i] - mean;
+		sum_add(&squares, off * off);
+		sum_add(&rest, off);
+	}
+	/* With a mean that were exact the differences would add up to 0. */
+	double bias = rest.total + rest.lost;
+	double total = squares.total + squares.lost - bias * bias / (double)n;
+	return sqrt(fmax(total, 0) / (double)(n - 1));
 }
 
 void describe(const double *values, size_t n, struct description *out)
@@ -54,15 +61,12 @@ void describe(const double *values, size_t n, struct description *out)
 	*out = (struct description){.n = n, .min = NAN, .max = NAN, .mean = NAN, .sd = NAN, .median = NAN};
 	if (n == 0)
 		return;
-	double *sorted = sorted_copy(values, n);
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += sorted[i];
+	double *sorted = order_sorted(values, n);
 	out->min = sorted[0];
 	out->max = sorted[n - 1];
-	/* Rounding of the sum must not push the mean outside the values it is the mean of. */
-	out->mean = fmin(fmax(sum / (double)n, out->min), out->max);
-	out->median = quantile_sorted(sorted, n, 0.5);
+	/* Rounding must not push the mean outside the values it is the mean of. */
+	out->mean = fmin(fmax(mean_of(sorted, n), out->min), out->max);
+	out->median = order_quantile(sorted, n, 0.5);
 	out->sd = deviation(sorted, n, out->mean);
 	free(sorted);
 }

@@ -1,5 +1,8 @@
 /*
- * describe.h - what a handful of numbers says. Pure; the input is not changed.
+ * describe.h - what a handful of numbers says. Pure; the input is not changed, and holds no NaN.
+ *
+ * Mean and deviation do not cancel: values that agree in their first ten digits keep the deviation of the rest. Checked
+ * against the certified values of NIST's StRD univariate sets.
  */
 #ifndef PITOT_STATS_DESCRIBE_H
 #define PITOT_STATS_DESCRIBE_H

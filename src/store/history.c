@@ -10,18 +10,14 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/index.h"
+#include "store/scan.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-static const char ending[] = ".pitot";
-static const char log_ending[] = ".pitot-wal";
-
-enum { NAME_MOST = 80, RECENT_RUNS = 10, COPIES_MOST = 10000 };
+enum { NAME_MOST = 80, RECENT_RUNS = 10, COPIES_MOST = 10000, BATCH = 200 };
 
 char *history_dir(const char *chosen)
 {
@@ -32,6 +28,10 @@ char *history_dir(const char *chosen)
 	/* The XDG rules say that a relative path is to be ignored. */
 	if (data && data[0] == '/')
 		return file_join(data, "pitot");
+	/* A service or a container may run without HOME; the user still has one. */
+	const struct passwd *user = home && home[0] ? NULL : getpwuid(geteuid());
+	if (user && user->pw_dir && user->pw_dir[0])
+		home = user->pw_dir;
 	return file_join(home && home[0] ? home : "/", ".local/share/pitot");
 }
 
@@ -74,8 +74,8 @@ int history_new_path(const char *dir, const char *run_name, uint64_t utc_ns, cha
 	char *name = safe_name(run_name), *path = NULL;
 	struct stat status;
 	for (int copy = 1; copy < COPIES_MOST; copy++) {
-		char *file = copy == 1 ? mem_printf("%s-%s%s", name, stamp, ending)
-				       : mem_printf("%s-%s-%d%s", name, stamp, copy, ending);
+		char *file = copy == 1 ? mem_printf("%s-%s" RUN_FILE_ENDING, name, stamp)
+				       : mem_printf("%s-%s-%d" RUN_FILE_ENDING, name, stamp, copy);
 		free(path);
 		path = file_join(dir, file);
 		free(file);
@@ -87,159 +87,129 @@ int history_new_path(const char *dir, const char *run_name, uint64_t utc_ns, cha
 	return 0;
 }
 
-/* A run file in the folder. */
-struct found {
-	char *file;
-	bool has_log;
-	uint64_t bytes, changed_ns;
-};
-
-struct finds {
-	VEC(struct found) items;
-};
-
-static int compare_finds(const void *a, const void *b)
-{
-	return strcmp(((const struct found *)a)->file, ((const struct found *)b)->file);
-}
-
-static void finds_fini(struct finds *finds)
-{
-	for (size_t i = 0; i < finds->items.len; i++)
-		free(finds->items.items[i].file);
-	vec_fini(&finds->items);
-}
-
-static uint64_t mtime_ns(const struct stat *status)
-{
-	return (uint64_t)status->st_mtim.tv_sec * NS_PER_S + (uint64_t)status->st_mtim.tv_nsec;
-}
-
-/* The write-ahead log of a live or killed run is part of it: commits change the log only. */
-static void stat_find(int dir_fd, struct found *found)
-{
-	struct stat status;
-	if (fstatat(dir_fd, found->file, &status, 0) == 0) {
-		found->bytes = (uint64_t)status.st_size;
-		found->changed_ns = mtime_ns(&status);
-	}
-	if (!found->has_log)
-		return;
-	char *log = mem_printf("%s-wal", found->file);
-	if (fstatat(dir_fd, log, &status, 0) == 0) {
-		found->bytes += (uint64_t)status.st_size;
-		found->changed_ns = mtime_ns(&status) > found->changed_ns ? mtime_ns(&status) : found->changed_ns;
-	}
-	free(log);
-}
-
-static void mark_log(struct finds *finds, char *log)
-{
-	log[strlen(log) - strlen("-wal")] = '\0';
-	struct found wanted = {.file = log};
-	struct found *found =
-		finds->items.len ? bsearch(&wanted, finds->items.items, finds->items.len, sizeof(wanted), compare_finds)
-				 : NULL;
-	if (found)
-		found->has_log = true;
-}
-
-static int scan(const char *dir, struct finds *finds, struct err *err)
-{
-	DIR *stream = opendir(dir);
-	if (!stream && errno == ENOENT)
-		return 0; /* nothing was ever run */
-	if (!stream)
-		return err_set_errno(err, ERR_IO, "cannot read history folder '%s'", dir);
-	VEC(char *) logs = {0};
-	for (struct dirent *item; (item = readdir(stream));) {
-		if (item->d_name[0] != '.' && str_ends(item->d_name, ending))
-			vec_push(&finds->items, (struct found){.file = mem_strdup(item->d_name)});
-		else if (str_ends(item->d_name, log_ending))
-			vec_push(&logs, mem_strdup(item->d_name));
-	}
-	if (finds->items.len)
-		qsort(finds->items.items, finds->items.len, sizeof(struct found), compare_finds);
-	for (size_t i = 0; i < logs.len; i++) {
-		mark_log(finds, logs.items[i]);
-		free(logs.items[i]);
-	}
-	vec_fini(&logs);
-	for (size_t i = 0; i < finds->items.len; i++)
-		stat_find(dirfd(stream), &finds->items.items[i]);
-	closedir(stream);
-	return 0;
-}
-
 /* What has to be written to the index. */
 struct change {
 	struct index_row row; /* .file only, where the file is gone */
 	struct index_walls walls;
+	struct history_values values;
 	bool gone;
+	bool only_values;
 };
 
-struct changes {
-	VEC(struct change) items;
+/* A file to be read, and where its entry goes. */
+struct work {
+	const struct found *found;
+	size_t entry;
+	bool known; /* the entry is there already, and only what the run measured is wanted */
 };
+
+/* What is being put together: the entries, what the index has to be told, and what has to be read for it. */
+struct refresh {
+	const char *dir;
+	const struct history_request *request; /* or NULL */
+	struct index *index;
+	struct history *out;
+	VEC(struct change) changes;
+	VEC(struct work) work;
+	bool incomplete; /* something was read that the index has not been told */
+};
+
+static void change_fini(struct change *change)
+{
+	index_row_fini(&change->row);
+	index_walls_fini(&change->walls);
+	history_values_fini(&change->values);
+}
 
 static struct history_entry copy_entry(const struct history_entry *entry, const char *dir, const char *file)
 {
 	struct history_entry copy = *entry;
 	copy.path = file_join(dir, file);
 	copy.name = mem_strdup(entry->name);
+	copy.uuid = mem_strdup(entry->uuid);
 	copy.git_commit = mem_strdup(entry->git_commit);
 	copy.fingerprint = mem_strdup(entry->fingerprint);
 	copy.damaged = mem_strdup(entry->damaged);
 	return copy;
 }
 
-static void change_fini(struct change *change)
+static bool wants_values(const struct refresh *refresh, const struct history_entry *entry)
 {
-	index_row_fini(&change->row);
-	index_walls_fini(&change->walls);
+	const struct history_request *request = refresh->request;
+	return request && request->fold && !entry->live && !entry->damaged &&
+	       (!request->run_name || strcmp(request->run_name, entry->name) == 0);
 }
 
-static void examine(const char *dir, const struct found *found, struct history *out, struct changes *changes)
+static void examine(struct refresh *refresh, const struct work *work)
 {
+	const struct found *found = work->found;
+	struct history_entry *entry = &refresh->out->entries.items[work->entry];
 	struct change change = {
 		.row = {.file = mem_strdup(found->file), .bytes = found->bytes, .changed_ns = found->changed_ns}};
-	char *path = file_join(dir, found->file);
-	bool remember = index_examine(path, &change.row, &change.walls);
+	char *path = file_join(refresh->dir, found->file);
+	bool remember = true;
+	if (work->known) {
+		change.row.entry = *entry; /* handed over, and back below as a copy */
+		change.row.entry.path = NULL;
+		free(entry->path);
+	} else {
+		remember = index_examine(path, &change.row, &change.walls);
+	}
+	if (remember && wants_values(refresh, &change.row.entry))
+		remember = index_fold(path, refresh->request, &change.row, &change.values);
+	change.only_values = work->known && !change.row.entry.damaged;
 	free(path);
-	vec_push(&out->entries, copy_entry(&change.row.entry, dir, found->file));
-	if (remember)
-		vec_push(&changes->items, change);
-	else
+	*entry = copy_entry(&change.row.entry, refresh->dir, found->file);
+	if (remember) {
+		vec_push(&refresh->changes, change);
+	} else {
 		change_fini(&change);
+		refresh->incomplete = true;
+	}
+}
+
+static bool is_known(const struct index_row *row, const struct found *found)
+{
+	return strcmp(row->file, found->file) == 0 && row->bytes == found->bytes &&
+	       row->changed_ns == found->changed_ns && !row->entry.live;
+}
+
+static void add_entry(struct refresh *refresh, const struct found *found, struct index_row *row)
+{
+	bool known = row && is_known(row, found);
+	struct history_entry entry = {0};
+	if (known) {
+		entry = row->entry;
+		entry.path = file_join(refresh->dir, row->file);
+		row->entry = (struct history_entry){0};
+	}
+	if (!known || (!row->valued && wants_values(refresh, &entry)))
+		vec_push(&refresh->work, ((struct work){found, refresh->out->entries.len, known}));
+	vec_push(&refresh->out->entries, entry);
 }
 
 /* Both sides are in the order of their names: one pass over both. */
-static void merge(const char *dir, const struct finds *finds, const struct index_rows *rows, struct history *out,
-		  struct changes *changes)
+static void merge(struct refresh *refresh, const struct finds *finds, struct index_rows *rows)
 {
 	size_t at = 0;
 	for (size_t i = 0; i <= finds->items.len; i++) {
 		const struct found *found = i < finds->items.len ? &finds->items.items[i] : NULL;
 		for (; at < rows->items.len && (!found || strcmp(rows->items.items[at].file, found->file) < 0); at++) {
-			struct change *change = vec_add(&changes->items);
+			struct change *change = vec_add(&refresh->changes);
 			*change = (struct change){.row.file = mem_strdup(rows->items.items[at].file), .gone = true};
 		}
 		if (!found)
 			break;
-		const struct index_row *row = at < rows->items.len ? &rows->items.items[at] : NULL;
-		bool same_name = row && strcmp(row->file, found->file) == 0;
-		if (same_name && row->bytes == found->bytes && row->changed_ns == found->changed_ns && !row->entry.live)
-			vec_push(&out->entries, copy_entry(&row->entry, dir, row->file));
-		else
-			examine(dir, found, out, changes);
-		at += same_name;
+		struct index_row *row = at < rows->items.len ? &rows->items.items[at] : NULL;
+		add_entry(refresh, found, row);
+		at += row && strcmp(row->file, found->file) == 0;
 	}
 }
 
 static uint64_t dir_changed_ns(const char *dir)
 {
 	struct stat status;
-	return stat(dir, &status) == 0 ? mtime_ns(&status) : 0;
+	return stat(dir, &status) == 0 ? scan_mtime_ns(&status) : 0;
 }
 
 /* The kernel's file times step by some milliseconds: a folder that changed just now may change again within the same
@@ -249,27 +219,38 @@ static uint64_t settled(uint64_t changed_ns)
 	return clock_utc_ns() > changed_ns + NS_PER_S / 10 ? changed_ns : 0;
 }
 
-static void write_changes(struct index *index, const struct changes *changes, uint64_t dir_state)
+/* A batch at a time, so that an interrupted first look at a large history is not for nothing. */
+static void write_changes(struct refresh *refresh)
 {
-	if (changes->items.len == 0 && (dir_state == 0 || index_is_fresh(index, dir_state)))
-		return;
-	if (!index_begin(index))
-		return;
-	for (size_t i = 0; i < changes->items.len; i++) {
-		const struct change *change = &changes->items.items[i];
-		if (change->gone)
-			index_drop(index, change->row.file);
-		else
-			index_put(index, &change->row, &change->walls);
+	bool begun = refresh->changes.len && index_begin(refresh->index);
+	for (size_t i = 0; i < refresh->changes.len; i++) {
+		struct change *change = &refresh->changes.items[i];
+		if (begun && change->gone)
+			index_drop(refresh->index, change->row.file);
+		else if (begun && change->only_values)
+			index_add_values(refresh->index, change->row.file, &change->values);
+		else if (begun)
+			index_put(refresh->index, &change->row, &change->walls, &change->values);
+		change_fini(change);
 	}
-	index_end(index, dir_state);
+	if (refresh->changes.len && !(begun && index_commit(refresh->index)))
+		refresh->incomplete = true;
+	refresh->changes.len = 0;
 }
 
-static void changes_fini(struct changes *changes)
+static void do_work(struct refresh *refresh)
 {
-	for (size_t i = 0; i < changes->items.len; i++)
-		change_fini(&changes->items.items[i]);
-	vec_fini(&changes->items);
+	const struct history_request *request = refresh->request;
+	for (size_t i = 0; i < refresh->work.len; i++) {
+		examine(refresh, &refresh->work.items[i]);
+		if (refresh->changes.len >= BATCH)
+			write_changes(refresh);
+		if (request && request->progress)
+			request->progress(request->context, i + 1, refresh->work.len);
+	}
+	write_changes(refresh);
+	vec_fini(&refresh->changes);
+	vec_fini(&refresh->work);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -280,38 +261,56 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(y->path, x->path);
 }
 
-static int refresh(const char *dir, struct index *index, struct history *out, struct err *err)
+static void remember_folder(const struct refresh *refresh, uint64_t dir_state)
+{
+	if (dir_state == 0 || refresh->incomplete || index_is_fresh(refresh->index, dir_state))
+		return;
+	if (!index_begin(refresh->index))
+		return;
+	index_know_folder(refresh->index, dir_state);
+	index_commit(refresh->index);
+}
+
+static int refresh_from(const char *dir, const struct history_request *request, struct index *index,
+			struct history *out, struct err *err)
 {
 	uint64_t dir_state = settled(dir_changed_ns(dir));
 	struct finds finds = {0};
 	struct index_rows rows = {0};
-	struct changes changes = {0};
-	int code = scan(dir, &finds, err);
+	int code = scan_folder(dir, &finds, err);
 	if (!code) {
-		index_read(index, &rows);
-		merge(dir, &finds, &rows, out, &changes);
-		write_changes(index, &changes, dir_state);
+		struct refresh refresh = {.dir = dir, .request = request, .index = index, .out = out};
+		index_read(index, request, &rows);
+		merge(&refresh, &finds, &rows);
+		do_work(&refresh);
+		remember_folder(&refresh, dir_state);
 	}
 	if (out->entries.len)
 		qsort(out->entries.items, out->entries.len, sizeof(struct history_entry), newest_first);
-	changes_fini(&changes);
 	index_rows_fini(&rows);
 	finds_fini(&finds);
 	return code;
 }
 
-int history_open(const char *dir, struct history *out, struct err *err)
+int history_open_with(const char *dir, const struct history_request *request, struct history *out, struct err *err)
 {
 	struct history history = {.dir = mem_strdup(dir)};
 	struct index index;
 	index_open(dir, &index);
-	int code = refresh(dir, &index, &history, err);
+	int code = refresh_from(dir, request, &index, &history, err);
 	index_close(&index);
-	if (code)
+	if (code) {
 		history_fini(&history);
-	else
-		*out = history;
-	return code;
+		return code;
+	}
+	history_attach_tags(&history);
+	*out = history;
+	return 0;
+}
+
+int history_open(const char *dir, struct history *out, struct err *err)
+{
+	return history_open_with(dir, NULL, out, err);
 }
 
 void history_fini(struct history *history)
@@ -320,7 +319,8 @@ void history_fini(struct history *history)
 		history_entry_fini(&history->entries.items[i]);
 	vec_fini(&history->entries);
 	free(history->dir);
-	history->dir = NULL;
+	free(history->tags_broken);
+	history->dir = history->tags_broken = NULL;
 }
 
 static int compare_uint(const void *a, const void *b)
@@ -337,7 +337,7 @@ bool history_expected_ns(const char *dir, const char *run_name, const char *stag
 	index_open(dir, &index);
 	if (!index_is_fresh(&index, dir_changed_ns(dir))) {
 		struct history history = {0};
-		refresh(dir, &index, &history, NULL);
+		refresh_from(dir, NULL, &index, &history, NULL);
 		history_fini(&history);
 	}
 	size_t count = index_recent_walls(&index, run_name, stage, walls, RECENT_RUNS);

@@ -2,40 +2,43 @@
 #include "store/index.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "store/owner.h"
-#include "store/reader.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { INDEX_APPLICATION_ID = 0x50697449 /* "PitI" */, INDEX_VERSION = 1, BUSY_MS = 2000 };
+enum { INDEX_APPLICATION_ID = 0x50697449 /* "PitI" */, INDEX_VERSION = 2, BUSY_MS = 2000 };
 
 /* The journal is truncated rather than deleted, and nothing is synced: an index write then changes no name in the
  * folder, whose modification time is how index_is_fresh sees that a run has come or gone. */
 static const char settings[] = "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA cache_size = -2048;"
 			       "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;";
 
-static const char schema[] =
+/* The tables of the values stand between these two. A run's id is never used again: its values are found by it. */
+static const char schema_begin[] =
 	"BEGIN IMMEDIATE;"
-	"CREATE TABLE IF NOT EXISTS folder (id INTEGER PRIMARY KEY CHECK (id = 1), changed_ns INTEGER NOT NULL);"
-	"CREATE TABLE IF NOT EXISTS run_file (file TEXT PRIMARY KEY, bytes INTEGER NOT NULL, changed_ns INTEGER NOT "
+	"CREATE TABLE folder (id INTEGER PRIMARY KEY CHECK (id = 1), changed_ns INTEGER NOT NULL);"
+	"CREATE TABLE run_file (id INTEGER PRIMARY KEY AUTOINCREMENT, file TEXT NOT NULL UNIQUE, bytes INTEGER NOT "
 	"NULL,"
-	" name TEXT NOT NULL, started_utc_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, status TEXT NOT NULL,"
-	" git_commit TEXT, fingerprint TEXT, stages INTEGER NOT NULL, live INTEGER NOT NULL, damaged TEXT)"
-	" WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS run_file_by_name ON run_file (name, started_utc_ns);"
-	"CREATE TABLE IF NOT EXISTS stage_wall (file TEXT NOT NULL, stage TEXT NOT NULL, wall_ns INTEGER NOT NULL,"
-	" PRIMARY KEY (file, stage)) WITHOUT ROWID;"
-	"PRAGMA application_id = 0x50697449; PRAGMA user_version = 1;"
-	"COMMIT;";
+	" changed_ns INTEGER NOT NULL, name TEXT NOT NULL, started_utc_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL,"
+	" status TEXT NOT NULL, git_commit TEXT, fingerprint TEXT, stages INTEGER NOT NULL, live INTEGER NOT NULL,"
+	" damaged TEXT, uuid TEXT, valued INTEGER NOT NULL);"
+	"CREATE INDEX run_file_by_name ON run_file (name, started_utc_ns);"
+	"CREATE TABLE stage_wall (run_id INTEGER NOT NULL, stage TEXT NOT NULL, wall_ns INTEGER NOT NULL,"
+	" PRIMARY KEY (run_id, stage)) WITHOUT ROWID;";
+static const char schema_end[] = "PRAGMA application_id = 0x50697449; PRAGMA user_version = 2; COMMIT;";
 
 void history_entry_fini(struct history_entry *entry)
 {
 	free(entry->path);
 	free(entry->name);
+	free(entry->uuid);
 	free(entry->git_commit);
 	free(entry->fingerprint);
 	free(entry->damaged);
+	for (size_t i = 0; i < entry->tags.len; i++)
+		free(entry->tags.items[i]);
+	vec_fini(&entry->tags);
 }
 
 void index_row_fini(struct index_row *row)
@@ -72,13 +75,26 @@ static enum index_state look_at(sqlite3 *db)
 		return is_empty && application == 0 ? INDEX_NEW : INDEX_FOREIGN;
 	if (sql_int(db, "PRAGMA user_version", -1) != INDEX_VERSION)
 		return INDEX_DAMAGED;
-	/* Preparing shows whether the tables are what they should be. */
-	return sql_exec(db, "SELECT file, bytes, changed_ns, name, started_utc_ns, wall_ns, status, git_commit,"
-			    " fingerprint, stages, live, damaged FROM run_file LIMIT 1;"
-			    "SELECT file, stage, wall_ns FROM stage_wall LIMIT 1; SELECT changed_ns FROM folder") ==
-			       SQLITE_OK
-		       ? INDEX_GOOD
-		       : INDEX_DAMAGED;
+	char *values = index_values_probe();
+	bool good = sql_exec(db, "SELECT " INDEX_ROW_COLUMNS " FROM run_file LIMIT 1; SELECT changed_ns FROM folder;"
+				 "SELECT run_id, stage, wall_ns FROM stage_wall LIMIT 1") == SQLITE_OK &&
+		    sql_exec(db, values) == SQLITE_OK;
+	free(values);
+	return good ? INDEX_GOOD : INDEX_DAMAGED;
+}
+
+static int make_tables(sqlite3 *db)
+{
+	char *values = index_values_schema(), *sql = mem_printf("%s%s%s", schema_begin, values, schema_end);
+	int result = sql_exec(db, sql);
+	/* Another pitot may have made them in the meantime. */
+	if (result != SQLITE_OK) {
+		sql_exec(db, "ROLLBACK");
+		result = look_at(db) == INDEX_GOOD ? SQLITE_OK : result;
+	}
+	free(values);
+	free(sql);
+	return result;
 }
 
 static sqlite3 *open_file(const char *path, int flags)
@@ -101,7 +117,7 @@ static sqlite3 *open_good(const char *path, int flags, bool *damaged)
 {
 	sqlite3 *db = open_file(path, flags);
 	enum index_state state = db ? look_at(db) : INDEX_FOREIGN;
-	if (state == INDEX_NEW && sql_exec(db, schema) == SQLITE_OK)
+	if (state == INDEX_NEW && make_tables(db) == SQLITE_OK)
 		state = INDEX_GOOD;
 	*damaged = state == INDEX_DAMAGED;
 	if (state == INDEX_GOOD)
@@ -163,6 +179,8 @@ static uint64_t get_uint(sqlite3_stmt *statement, int column)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
+enum { VALUE_COLUMN = 14 };
+
 /* False: nothing that we would have written. */
 static bool get_row(sqlite3_stmt *statement, struct index_row *row)
 {
@@ -183,6 +201,11 @@ static bool get_row(sqlite3_stmt *statement, struct index_row *row)
 	row->entry.stages = (size_t)get_uint(statement, 9);
 	row->entry.live = get_uint(statement, 10) != 0;
 	row->entry.damaged = get_text(statement, 11);
+	row->entry.uuid = get_text(statement, 12);
+	row->valued = get_uint(statement, 13) != 0;
+	row->entry.value = sqlite3_column_type(statement, VALUE_COLUMN) == SQLITE_NULL
+				   ? NAN
+				   : sqlite3_column_double(statement, VALUE_COLUMN);
 	return true;
 }
 
@@ -191,14 +214,17 @@ static void note_damage(struct index *index, int result)
 	index->damaged = index->damaged || (result & 0xFF) == SQLITE_CORRUPT || (result & 0xFF) == SQLITE_NOTADB;
 }
 
-void index_read(struct index *index, struct index_rows *out)
+void index_read(struct index *index, const struct history_request *request, struct index_rows *out)
 {
 	int result = SQLITE_ERROR;
 	sqlite3_stmt *statement = NULL;
-	sqlite3_prepare_v2(index->db,
-			   "SELECT file, bytes, changed_ns, name, started_utc_ns, wall_ns, status, git_commit,"
-			   " fingerprint, stages, live, damaged FROM run_file ORDER BY file",
-			   -1, &statement, NULL);
+	char *sql = index_rows_query(request);
+	sqlite3_prepare_v2(index->db, sql, -1, &statement, NULL);
+	free(sql);
+	if (request && request->quality)
+		sqlite3_bind_text(statement, 1, request->quality, -1, SQLITE_STATIC);
+	else if (request)
+		sqlite3_bind_text(statement, 1, request->stage ? request->stage : "", -1, SQLITE_STATIC);
 	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW) {
 		struct index_row row = {0};
 		if (get_row(statement, &row))
@@ -206,79 +232,6 @@ void index_read(struct index *index, struct index_rows *out)
 	}
 	note_damage(index, result);
 	sqlite3_finalize(statement);
-}
-
-static void examine_walls(struct reader *reader, struct index_walls *walls, struct err *err)
-{
-	static const char sql[] = "SELECT name, CAST(avg(end_ns - start_ns) AS INTEGER) FROM stage WHERE status = 'ok'"
-				  " AND warmup = 0 AND end_ns > start_ns GROUP BY name";
-	sqlite3_stmt *statement = NULL;
-	if (reader_prepare(reader, sql, &statement, err) != 0)
-		return;
-	while (reader_step(reader, statement, err) > 0) {
-		struct index_wall *wall = vec_add(&walls->items);
-		wall->stage = reader_text_or_empty(reader, statement, 0);
-		wall->wall_ns = reader_uint(reader, statement, 1);
-	}
-	sqlite3_finalize(statement);
-}
-
-static const char run_sql[] =
-	"SELECT name, started_utc_ns, coalesce(wall_ns, 0), status, git_commit, fingerprint, owner_pid, owner_start, "
-	"boot_id,"
-	" (SELECT count(DISTINCT position) FROM stage),"
-	" max(coalesce((SELECT max(max(coalesce(start_ns, 0), coalesce(end_ns, 0))) FROM stage), 0),"
-	"  coalesce((SELECT max(at_ns) FROM sample WHERE stage_id = (SELECT max(id) FROM stage)), 0)) FROM run";
-
-static int examine_run(struct reader *reader, struct history_entry *entry, struct err *err)
-{
-	sqlite3_stmt *statement = NULL;
-	int code = reader_prepare(reader, run_sql, &statement, err);
-	if (!code && (code = reader_step(reader, statement, err)) > 0) {
-		entry->name = reader_text_or_empty(reader, statement, 0);
-		entry->started_utc_ns = reader_uint(reader, statement, 1);
-		entry->wall_ns = reader_uint(reader, statement, 2);
-		const char *status = (const char *)sqlite3_column_text(statement, 3);
-		int known = status ? status_find(status) : -1;
-		entry->status = known < 0 ? STATUS_INTERRUPTED : known;
-		entry->git_commit = reader_text(reader, statement, 4);
-		entry->fingerprint = reader_text(reader, statement, 5);
-		struct run_row owner = {.owner_pid = reader_int(reader, statement, 6, 0),
-					.owner_start = reader_uint(reader, statement, 7),
-					.boot_id = reader_text(reader, statement, 8)};
-		entry->stages = (size_t)reader_uint(reader, statement, 9);
-		entry->live = entry->wall_ns == 0 && owner_is_alive(&owner);
-		/* A killed run lasted at least until its last sign of life. */
-		if (entry->wall_ns == 0 && !entry->live)
-			entry->wall_ns = reader_uint(reader, statement, 10);
-		free(owner.boot_id);
-		code = reader_step(reader, statement, err) < 0 ? ERR_INPUT : 0;
-	} else if (code == 0) {
-		reader->broken = "it holds no run";
-		code = reader_damaged(reader, err);
-	}
-	sqlite3_finalize(statement);
-	return code;
-}
-
-bool index_examine(const char *path, struct index_row *row, struct index_walls *walls)
-{
-	struct err err = {0};
-	struct reader reader;
-	int code = reader_open(path, &reader, &err);
-	if (!code) {
-		code = examine_run(&reader, &row->entry, &err);
-		if (!code)
-			examine_walls(&reader, walls, &err);
-		reader_close(&reader);
-	}
-	if (!code)
-		return true;
-	history_entry_fini(&row->entry);
-	/* The best guess at when it was: that is where a person looks for it in the list. */
-	row->entry = (struct history_entry){
-		.name = mem_strdup(row->file), .started_utc_ns = row->changed_ns, .damaged = mem_strdup(err.text)};
-	return code == ERR_INPUT;
 }
 
 bool index_begin(struct index *index)
@@ -294,26 +247,30 @@ static void run_once(struct index *index, sqlite3_stmt *statement)
 	sqlite3_clear_bindings(statement);
 }
 
-void index_drop(struct index *index, const char *file)
+static void run_with_text(struct index *index, const char *sql, const char *text)
 {
-	static const char *const both[] = {"DELETE FROM run_file WHERE file = ?",
-					   "DELETE FROM stage_wall WHERE file = ?"};
-	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++) {
-		sqlite3_stmt *statement = NULL;
-		sqlite3_prepare_v2(index->db, both[i], -1, &statement, NULL);
-		sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
-		run_once(index, statement);
-		sqlite3_finalize(statement);
-	}
+	sqlite3_stmt *statement = NULL;
+	sqlite3_prepare_v2(index->db, sql, -1, &statement, NULL);
+	sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC);
+	run_once(index, statement);
+	sqlite3_finalize(statement);
 }
 
-static void put_walls(struct index *index, const char *file, const struct index_walls *walls)
+void index_drop(struct index *index, const char *file)
+{
+	run_with_text(index, "DELETE FROM stage_wall WHERE run_id = (SELECT id FROM run_file WHERE file = ?)", file);
+	run_with_text(index, "DELETE FROM stage_value WHERE run_id = (SELECT id FROM run_file WHERE file = ?)", file);
+	run_with_text(index, "DELETE FROM quality WHERE run_id = (SELECT id FROM run_file WHERE file = ?)", file);
+	run_with_text(index, "DELETE FROM run_file WHERE file = ?", file);
+}
+
+static void put_walls(struct index *index, int64_t run_id, const struct index_walls *walls)
 {
 	sqlite3_stmt *statement = NULL;
 	sqlite3_prepare_v2(index->db, "INSERT OR REPLACE INTO stage_wall VALUES (?, ?, ?)", -1, &statement, NULL);
 	for (size_t i = 0; i < walls->items.len; i++) {
-		struct sql_row row = {.statement = statement, .at = 1};
-		sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
+		struct sql_row row = {.statement = statement};
+		sql_put_int(&row, run_id);
 		sql_put_text(&row, walls->items.items[i].stage);
 		sql_put_uint(&row, walls->items.items[i].wall_ns);
 		run_once(index, statement);
@@ -321,13 +278,14 @@ static void put_walls(struct index *index, const char *file, const struct index_
 	sqlite3_finalize(statement);
 }
 
-void index_put(struct index *index, const struct index_row *row, const struct index_walls *walls)
+void index_put(struct index *index, const struct index_row *row, const struct index_walls *walls,
+	       const struct history_values *values)
 {
 	const struct history_entry *entry = &row->entry;
 	index_drop(index, row->file);
 	sqlite3_stmt *statement = NULL;
-	sqlite3_prepare_v2(index->db, "INSERT INTO run_file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", -1,
-			   &statement, NULL);
+	sqlite3_prepare_v2(index->db, "INSERT INTO run_file VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			   -1, &statement, NULL);
 	struct sql_row put = {.statement = statement, .at = 1};
 	sqlite3_bind_text(statement, 1, row->file, -1, SQLITE_STATIC);
 	sql_put_uint(&put, row->bytes);
@@ -341,12 +299,31 @@ void index_put(struct index *index, const struct index_row *row, const struct in
 	sql_put_uint(&put, entry->stages);
 	sql_put_int(&put, entry->live);
 	sql_put_text(&put, entry->damaged);
+	sql_put_text(&put, entry->uuid);
+	sql_put_int(&put, row->valued);
 	run_once(index, statement);
 	sqlite3_finalize(statement);
-	put_walls(index, row->file, walls);
+	int64_t run_id = sqlite3_last_insert_rowid(index->db);
+	put_walls(index, run_id, walls);
+	if (row->valued)
+		index_values_put(index->db, run_id, values);
 }
 
-void index_end(struct index *index, uint64_t dir_changed_ns)
+void index_add_values(struct index *index, const char *file, const struct history_values *values)
+{
+	sqlite3_stmt *statement = NULL;
+	sqlite3_prepare_v2(index->db, "SELECT id FROM run_file WHERE file = ?", -1, &statement, NULL);
+	sqlite3_bind_text(statement, 1, file, -1, SQLITE_STATIC);
+	int result = sqlite3_step(statement);
+	if (result == SQLITE_ROW) {
+		index_values_put(index->db, sqlite3_column_int64(statement, 0), values);
+		run_with_text(index, "UPDATE run_file SET valued = 1 WHERE file = ?", file);
+	}
+	note_damage(index, result);
+	sqlite3_finalize(statement);
+}
+
+void index_know_folder(struct index *index, uint64_t dir_changed_ns)
 {
 	sqlite3_stmt *statement = NULL;
 	sqlite3_prepare_v2(index->db, "INSERT OR REPLACE INTO folder (id, changed_ns) VALUES (1, ?)", -1, &statement,
@@ -355,8 +332,14 @@ void index_end(struct index *index, uint64_t dir_changed_ns)
 	sql_put_uint(&put, dir_changed_ns);
 	run_once(index, statement);
 	sqlite3_finalize(statement);
-	if (sql_exec(index->db, "COMMIT") != SQLITE_OK)
-		sql_exec(index->db, "ROLLBACK");
+}
+
+bool index_commit(struct index *index)
+{
+	if (sql_exec(index->db, "COMMIT") == SQLITE_OK)
+		return true;
+	sql_exec(index->db, "ROLLBACK");
+	return false;
 }
 
 bool index_is_fresh(struct index *index, uint64_t dir_changed_ns)
@@ -368,7 +351,7 @@ bool index_is_fresh(struct index *index, uint64_t dir_changed_ns)
 size_t index_recent_walls(struct index *index, const char *run_name, const char *stage, uint64_t *out, size_t limit)
 {
 	static const char sql[] = "SELECT stage_wall.wall_ns FROM run_file JOIN stage_wall"
-				  " ON stage_wall.file = run_file.file AND stage_wall.stage = ?2"
+				  " ON stage_wall.run_id = run_file.id AND stage_wall.stage = ?2"
 				  " WHERE run_file.name = ?1 AND run_file.status = 'ok'"
 				  " ORDER BY run_file.started_utc_ns DESC LIMIT ?3";
 	sqlite3_stmt *statement = NULL;

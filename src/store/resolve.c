@@ -1,12 +1,14 @@
 /*
  * resolve.c - history_resolve: what a person types for a run, turned into a path.
  *
- * In this order: an existing file, a file name in the history (its ending may be left out), "last" and "last~N", a
- * beginning that only one file name has.
+ * In this order: "@tag", an existing file, a file name in the history (its ending may be left out), "last" and "last~N",
+ * a beginning that only one file name has, a commit (revision.h).
  */
 #include "base/file.h"
 #include "base/str.h"
 #include "store/history.h"
+#include "store/revision.h"
+#include "store/tag.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -125,6 +127,21 @@ static const struct history_entry *find_beginning(const struct history *history,
 	return found;
 }
 
+static int resolve_tag(const struct history *history, const char *name, char **out, struct err *err)
+{
+	for (size_t i = 0; i < history->entries.len; i++) {
+		const struct history_entry *entry = &history->entries.items[i];
+		for (size_t tag = 0; tag < entry->tags.len; tag++)
+			if (strcmp(entry->tags.items[tag], name) == 0) {
+				*out = mem_strdup(entry->path);
+				return 0;
+			}
+	}
+	if (history->tags_broken)
+		return err_set(err, ERR_INPUT, "%s", history->tags_broken);
+	return tag_missing(history->dir, name, err);
+}
+
 static int resolve_in(const struct history *history, const char *word, char **out, struct err *err)
 {
 	if (history->entries.len == 0 && !strchr(word, '/') && !is_folder(word))
@@ -138,6 +155,9 @@ static int resolve_in(const struct history *history, const char *word, char **ou
 		found = find_beginning(history, word, &count);
 	if (count > 1)
 		return many(history, word, count, err);
+	int by_commit = found ? 0 : revision_find(history, word, &found, err);
+	if (by_commit < 0)
+		return by_commit;
 	if (!found)
 		return nothing(history, word, err);
 	*out = mem_strdup(found->path);
@@ -148,7 +168,8 @@ int history_resolve(const char *dir, const char *word, char **out, struct err *e
 {
 	if (!word)
 		word = "last";
-	if (word[0] && is_file(word)) {
+	bool tagged = word[0] == '@';
+	if (word[0] && !tagged && is_file(word)) {
 		*out = mem_strdup(word);
 		return 0;
 	}
@@ -156,7 +177,7 @@ int history_resolve(const char *dir, const char *word, char **out, struct err *e
 	int code = history_open(dir, &history, err);
 	if (code)
 		return code;
-	code = resolve_in(&history, word, out, err);
+	code = tagged ? resolve_tag(&history, word + 1, out, err) : resolve_in(&history, word, out, err);
 	history_fini(&history);
 	return code;
 }

@@ -4,7 +4,7 @@
  *
  *	make build/libcore.a
  *	cc -std=c17 -D_GNU_SOURCE -Isrc -Itests/unit tests/fuzz/make_runfile_seed.c build/libcore.a -lsqlite3 -lm -o
- *seed
+ * seed
  *	./seed tests/fuzz/corpus/runfile/small.pitot
  */
 #include "test_store_run.h"

@@ -179,20 +179,18 @@ static void a_sparkline_scales_to_its_largest_value_and_leaves_gaps(void **state
 	str_fini(&out);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(seconds_never_reach_the_next_unit),
-		cmocka_unit_test(bytes_never_reach_the_next_unit),
-		cmocka_unit_test(counts_are_whole_while_they_are_short),
-		cmocka_unit_test(percents_are_never_nothing_when_they_are_something),
-		cmocka_unit_test(what_is_no_number_says_so),
-		cmocka_unit_test(no_number_overflows_its_buffer_in_any_unit),
-		cmocka_unit_test(energies_have_their_units),
-		cmocka_unit_test(a_value_shows_what_it_is),
-		cmocka_unit_test(a_bar_is_as_wide_as_asked),
-		cmocka_unit_test(a_bar_fills_by_eighths_and_is_never_empty_for_something),
-		cmocka_unit_test(a_sparkline_scales_to_its_largest_value_and_leaves_gaps),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(seconds_never_reach_the_next_unit),
+	cmocka_unit_test(bytes_never_reach_the_next_unit),
+	cmocka_unit_test(counts_are_whole_while_they_are_short),
+	cmocka_unit_test(percents_are_never_nothing_when_they_are_something),
+	cmocka_unit_test(what_is_no_number_says_so),
+	cmocka_unit_test(no_number_overflows_its_buffer_in_any_unit),
+	cmocka_unit_test(energies_have_their_units),
+	cmocka_unit_test(a_value_shows_what_it_is),
+	cmocka_unit_test(a_bar_is_as_wide_as_asked),
+	cmocka_unit_test(a_bar_fills_by_eighths_and_is_never_empty_for_something),
+	cmocka_unit_test(a_sparkline_scales_to_its_largest_value_and_leaves_gaps),
+};
+
+UNIT_MAIN(tests)

@@ -548,30 +548,25 @@ static void ten_thousand_indexed_runs_are_listed_within_a_second(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(runs_are_listed_newest_first_with_what_they_were),
-		IN_FOLDER(a_file_that_changed_came_or_went_is_noticed),
-		IN_FOLDER(a_damaged_file_is_listed_as_such_and_is_never_the_last_run),
-		IN_FOLDER(a_live_run_is_looked_at_again_until_it_has_ended),
-		IN_FOLDER(a_history_that_does_not_exist_is_empty),
-		IN_FOLDER(a_history_that_is_a_file_is_an_error),
-		IN_FOLDER(an_index_in_any_bad_state_is_made_anew),
-<<<<<<< HEAD
-=======
-		IN_FOLDER(an_index_that_is_damaged_deep_inside_heals),
->>>>>>> store
-		IN_FOLDER(a_foreign_database_of_that_name_is_left_alone),
-		IN_FOLDER(a_folder_that_cannot_be_written_works_with_and_without_index),
-		IN_FOLDER(several_processes_can_use_one_history),
-		IN_FOLDER(the_expected_time_is_the_median_of_the_last_ten_successes),
-		IN_FOLDER(what_a_person_types_finds_the_run),
-		IN_FOLDER(an_exact_name_wins_over_being_the_beginning_of_another),
-		IN_FOLDER(a_new_path_is_safe_unique_and_dated),
-		IN_FOLDER(a_new_path_creates_the_folder),
-		IN_FOLDER(ten_thousand_indexed_runs_are_listed_within_a_second),
-		cmocka_unit_test(the_folder_is_chosen_by_option_then_environment_then_xdg),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	IN_FOLDER(runs_are_listed_newest_first_with_what_they_were),
+	IN_FOLDER(a_file_that_changed_came_or_went_is_noticed),
+	IN_FOLDER(a_damaged_file_is_listed_as_such_and_is_never_the_last_run),
+	IN_FOLDER(a_live_run_is_looked_at_again_until_it_has_ended),
+	IN_FOLDER(a_history_that_does_not_exist_is_empty),
+	IN_FOLDER(a_history_that_is_a_file_is_an_error),
+	IN_FOLDER(an_index_in_any_bad_state_is_made_anew),
+	IN_FOLDER(an_index_that_is_damaged_deep_inside_heals),
+	IN_FOLDER(a_foreign_database_of_that_name_is_left_alone),
+	IN_FOLDER(a_folder_that_cannot_be_written_works_with_and_without_index),
+	IN_FOLDER(several_processes_can_use_one_history),
+	IN_FOLDER(the_expected_time_is_the_median_of_the_last_ten_successes),
+	IN_FOLDER(what_a_person_types_finds_the_run),
+	IN_FOLDER(an_exact_name_wins_over_being_the_beginning_of_another),
+	IN_FOLDER(a_new_path_is_safe_unique_and_dated),
+	IN_FOLDER(a_new_path_creates_the_folder),
+	IN_FOLDER(ten_thousand_indexed_runs_are_listed_within_a_second),
+	cmocka_unit_test(the_folder_is_chosen_by_option_then_environment_then_xdg),
+};
+
+UNIT_MAIN(tests)

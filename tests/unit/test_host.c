@@ -237,17 +237,15 @@ static void limits_of_v1_come_from_each_controllers_own_hierarchy(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_full_tree_gives_every_fact),
-		TEST(what_the_machine_does_not_tell_is_left_out),
-		TEST(the_real_machine_matches_what_libc_says),
-		TEST(the_fingerprint_changes_with_what_decides_speed_and_with_nothing_else),
-		TEST(a_processor_without_hypervisor_flag_is_not_virtual),
-		TEST(an_arm_processor_is_named_by_its_numbers),
-		TEST(limits_of_v2_are_the_tightest_on_the_way_up),
-		TEST(limits_of_v1_come_from_each_controllers_own_hierarchy),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	TEST(a_full_tree_gives_every_fact),
+	TEST(what_the_machine_does_not_tell_is_left_out),
+	TEST(the_real_machine_matches_what_libc_says),
+	TEST(the_fingerprint_changes_with_what_decides_speed_and_with_nothing_else),
+	TEST(a_processor_without_hypervisor_flag_is_not_virtual),
+	TEST(an_arm_processor_is_named_by_its_numbers),
+	TEST(limits_of_v2_are_the_tightest_on_the_way_up),
+	TEST(limits_of_v1_come_from_each_controllers_own_hierarchy),
+};
+
+UNIT_MAIN(tests)

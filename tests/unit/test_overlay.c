@@ -233,16 +233,13 @@ static void a_copy_that_cannot_be_written_is_an_io_error(void **state)
 	pipeline_free(pipeline);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_json_copy_has_the_settings_with_their_types_and_keeps_the_rest, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_yaml_copy_keeps_quotes_and_changes_no_other_alias, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_copys_path_is_a_parameter, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_cannot_be_applied_is_refused_with_pointer_and_line, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_copy_that_cannot_be_written_is_an_io_error, setup, teardown),
-	};
-	return cmocka_run_group_tests_name("overlay", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(a_json_copy_has_the_settings_with_their_types_and_keeps_the_rest, setup,
+					teardown),
+	cmocka_unit_test_setup_teardown(a_yaml_copy_keeps_quotes_and_changes_no_other_alias, setup, teardown),
+	cmocka_unit_test_setup_teardown(the_copys_path_is_a_parameter, setup, teardown),
+	cmocka_unit_test_setup_teardown(what_cannot_be_applied_is_refused_with_pointer_and_line, setup, teardown),
+	cmocka_unit_test_setup_teardown(a_copy_that_cannot_be_written_is_an_io_error, setup, teardown),
+};
+
+UNIT_MAIN(tests)

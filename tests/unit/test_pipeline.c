@@ -104,11 +104,11 @@ static void a_list_runs_without_a_shell(void **state)
 static void json_goes_through_the_same_parser(void **state)
 {
 	(void)state;
-	struct pipeline *p = parse(
-		"{\"stages\": [{\"name\": \"a\", \"run\": [\"x\"], \"timeout\": \"2m\"}], \"gate\": {\"g\": 2.5}}");
+	struct pipeline *p = parse("{\"stages\": [{\"name\": \"a\", \"run\": [\"x\"], \"timeout\": \"2m\"}], \"gate\": "
+				   "{\"max_wall_s\": 2.5}}");
 	assert_true(p->stages.items[0].timeout_ns == 120 * NS_PER_S);
 	assert_true(p->gates.items[0].limit == 2.5);
-	assert_string_equal(p->gates.items[0].name, "g");
+	assert_string_equal(p->gates.items[0].name, "max_wall_s");
 	pipeline_free(p);
 }
 
@@ -216,6 +216,18 @@ static void when_decides_by_comparison_or_truth(void **state)
 	pipeline_free(p);
 }
 
+static void a_gate_may_ask_about_stages_and_about_quality_metrics(void **state)
+{
+	(void)state;
+	struct pipeline *p =
+		parse("gate: {'max_train:wall_s_increase_pct': 5, max_f1_drop: 0.1, 'min_quality:auc': 0.5}\n"
+		      "quality: [{name: f1, file: grade.json, pointer: /f1}]\n"
+		      "stages: [{name: train, run: x}]\n");
+	assert_int_equal(p->gates.len, 3);
+	assert_string_equal(p->gates.items[1].name, "max_f1_drop");
+	pipeline_free(p);
+}
+
 static void profile_and_quality_and_gate_are_read(void **state)
 {
 	(void)state;
@@ -317,7 +329,15 @@ static void a_wrong_file_is_refused_with_line_and_advice(void **state)
 		{"stages: [{name: a, run: x}]\nquality:\n- {name: q, file: f, pointer: /a}\n- {name: q, file: f, "
 		 "pointer: /b}\n",
 		 "p.yaml:4: quality metric 'q' stands twice, first in line 3"},
-		{"stages: [{name: a, run: x}]\ngate: {g: much}\n", "'g' must be a number, not 'much'"},
+		{"stages: [{name: a, run: x}]\ngate: {max_wall_s: much}\n",
+		 "'max_wall_s' must be a number, not 'much'"},
+		{"stages: [{name: a, run: x}]\ngate: {max_wall_a: 1}\n",
+		 ":2: unknown threshold 'max_wall_a'; did you mean 'max_wall_s'?"},
+		{"stages: [{name: train, run: x}]\ngate: {'max_trian:wall_s': 1}\n",
+		 ":2: gate: no stage is called 'trian'; did you mean 'train'?"},
+		{"stages: [{name: train, run: x}]\ngate: {'max_zzz:wall_s': 1}\n", "gate: no stage is called 'zzz'"},
+		{"stages: [{name: a, run: x}]\ngate: {max_accuracy_drop: 1}\n",
+		 "unknown threshold 'max_accuracy_drop': expected"},
 		{"stages: [{name: a, run: x}]\ngate: [1]\n", "'gate' must be a map"},
 		{"stages:\n\t- name: a\n", "p.yaml:2: not valid YAML"},
 		{"stages:\n- name: 'a\n", "not valid YAML"},
@@ -434,24 +454,23 @@ static void a_command_becomes_a_stage_named_after_what_it_runs(void **state)
 	assert_int_equal(pipeline_for_command(NULL, 0, &p, &err), ERR_USAGE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stage_keeps_every_key_that_was_written),
-		cmocka_unit_test(a_list_runs_without_a_shell),
-		cmocka_unit_test(json_goes_through_the_same_parser),
-		cmocka_unit_test(needs_default_to_the_stage_before),
-		cmocka_unit_test(the_name_defaults_to_the_folder_and_paths_to_it),
-		cmocka_unit_test(skip_and_manual_take_a_reason_or_a_truth),
-		cmocka_unit_test(when_decides_by_comparison_or_truth),
-		cmocka_unit_test(profile_and_quality_and_gate_are_read),
-		cmocka_unit_test(empty_sections_are_as_if_not_there),
-		cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
-		cmocka_unit_test(a_cycle_is_told_as_a_path),
-		cmocka_unit_test(ten_thousand_stages_in_a_chain_are_accepted_in_any_order),
-		cmocka_unit_test(aliases_that_unfold_without_end_are_refused),
-		cmocka_unit_test(aliases_repeat_what_was_anchored),
-		cmocka_unit_test(a_command_becomes_a_stage_named_after_what_it_runs),
-	};
-	return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(a_stage_keeps_every_key_that_was_written),
+	cmocka_unit_test(a_list_runs_without_a_shell),
+	cmocka_unit_test(json_goes_through_the_same_parser),
+	cmocka_unit_test(needs_default_to_the_stage_before),
+	cmocka_unit_test(the_name_defaults_to_the_folder_and_paths_to_it),
+	cmocka_unit_test(skip_and_manual_take_a_reason_or_a_truth),
+	cmocka_unit_test(when_decides_by_comparison_or_truth),
+	cmocka_unit_test(a_gate_may_ask_about_stages_and_about_quality_metrics),
+	cmocka_unit_test(profile_and_quality_and_gate_are_read),
+	cmocka_unit_test(empty_sections_are_as_if_not_there),
+	cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
+	cmocka_unit_test(a_cycle_is_told_as_a_path),
+	cmocka_unit_test(ten_thousand_stages_in_a_chain_are_accepted_in_any_order),
+	cmocka_unit_test(aliases_that_unfold_without_end_are_refused),
+	cmocka_unit_test(aliases_repeat_what_was_anchored),
+	cmocka_unit_test(a_command_becomes_a_stage_named_after_what_it_runs),
+};
+
+UNIT_MAIN(tests)

@@ -55,7 +55,10 @@ static void the_seeds_copy_has_its_overrides_and_absolute_paths(void **state)
 	(void)state;
 	char folder[] = "/tmp/pitot-seed-XXXXXX";
 	assert_non_null(mkdtemp(folder));
-	struct param_override values[] = {{"dataset", "coco32", "--dataset"}, {"train-epochs", "10", "--train-epochs"}};
+	struct param_override values[] = {
+		{.name = "dataset", .value = "coco32", .source = "--dataset"},
+		{.name = "train-epochs", .value = "10", .source = "--train-epochs"},
+	};
 	struct pipeline_overrides overrides = {.values = {values, 2, 2}};
 	struct pipeline *p;
 	struct err err;
@@ -96,13 +99,11 @@ static void the_manuals_example_loads(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_starter_loads),
-		cmocka_unit_test(the_seeds_example_has_its_stages_metrics_and_thresholds),
-		cmocka_unit_test(the_seeds_copy_has_its_overrides_and_absolute_paths),
-		cmocka_unit_test(the_manuals_example_loads),
-	};
-	return cmocka_run_group_tests_name("pipeline files", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(the_starter_loads),
+	cmocka_unit_test(the_seeds_example_has_its_stages_metrics_and_thresholds),
+	cmocka_unit_test(the_seeds_copy_has_its_overrides_and_absolute_paths),
+	cmocka_unit_test(the_manuals_example_loads),
+};
+
+UNIT_MAIN(tests)

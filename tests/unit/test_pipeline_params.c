@@ -35,9 +35,9 @@ static const char declaring[] = "params:\n  dataset: coco128\n  train_epochs: {v
 static void later_overrides_win_and_later_params_see_them(void **state)
 {
 	(void)state;
-	struct param_override values[] = {{"dataset", "x", "--set"},
-					  {"train-epochs", "10", "--train-epochs"},
-					  {"dataset", "${coco32}", "--dataset"}};
+	struct param_override values[] = {{.name = "dataset", .value = "x", .source = "--set"},
+					  {.name = "train-epochs", .value = "10", .source = "--train-epochs"},
+					  {.name = "dataset", .value = "${coco32}", .source = "--dataset"}};
 	struct pipeline_overrides overrides = {.values = {values, 3, 3}};
 	struct pipeline *p;
 	struct err err;
@@ -55,7 +55,7 @@ static void later_overrides_win_and_later_params_see_them(void **state)
 static void an_undeclared_override_is_a_usage_error_with_a_suggestion(void **state)
 {
 	(void)state;
-	struct param_override values[] = {{"datasett", "x", "--set"}};
+	struct param_override values[] = {{.name = "datasett", .value = "x", .source = "--set"}};
 	struct pipeline_overrides overrides = {.values = {values, 1, 1}};
 	struct pipeline *p;
 	struct err err;
@@ -82,7 +82,7 @@ static void parameter_files_come_before_single_values(void **state)
 	close(mkstemp(path));
 	write_file(path, "{\"dataset\": \"coco32\", \"train-epochs\": 7}");
 	const char *files[] = {path};
-	struct param_override values[] = {{"train_epochs", "3", "--set"}};
+	struct param_override values[] = {{.name = "train_epochs", .value = "3", .source = "--set"}};
 	struct pipeline_overrides overrides = {.values = {values, 1, 1}, .param_files = {files, 1, 1}};
 	struct pipeline *p;
 	struct err err;
@@ -154,7 +154,7 @@ static void unknown_names_are_refused_where_no_shell_reads_them(void **state)
 /* The script of one stage with the parameters `v` and `n`; NULL, with the message in *err, where it is refused. */
 static char *script(const char *template, const char *value, struct err *err)
 {
-	struct param_override values[] = {{"value", value, "--set"}};
+	struct param_override values[] = {{.name = "value", .value = value, .source = "--set"}};
 	struct pipeline_overrides overrides = {.values = {values, 1, 1}};
 	struct str text = {0};
 	str_append(&text, "params: {value: x, num: 41}\nstages:\n- name: a\n  run: |\n");
@@ -426,18 +426,16 @@ static void no_random_script_turns_a_value_into_code(void **state)
 	remove_folder(folder);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(later_overrides_win_and_later_params_see_them),
-		cmocka_unit_test(an_undeclared_override_is_a_usage_error_with_a_suggestion),
-		cmocka_unit_test(parameter_files_come_before_single_values),
-		cmocka_unit_test(environment_variables_are_read_at_load_time),
-		cmocka_unit_test(unknown_names_are_refused_where_no_shell_reads_them),
-		cmocka_unit_test(a_value_is_quoted_for_the_place_where_it_stands),
-		cmocka_unit_test(a_value_is_refused_where_no_quoting_is_safe),
-		cmocka_unit_test(the_shell_reads_back_exactly_the_value),
-		cmocka_unit_test(no_random_script_turns_a_value_into_code),
-	};
-	return cmocka_run_group_tests_name("pipeline params", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(later_overrides_win_and_later_params_see_them),
+	cmocka_unit_test(an_undeclared_override_is_a_usage_error_with_a_suggestion),
+	cmocka_unit_test(parameter_files_come_before_single_values),
+	cmocka_unit_test(environment_variables_are_read_at_load_time),
+	cmocka_unit_test(unknown_names_are_refused_where_no_shell_reads_them),
+	cmocka_unit_test(a_value_is_quoted_for_the_place_where_it_stands),
+	cmocka_unit_test(a_value_is_refused_where_no_quoting_is_safe),
+	cmocka_unit_test(the_shell_reads_back_exactly_the_value),
+	cmocka_unit_test(no_random_script_turns_a_value_into_code),
+};
+
+UNIT_MAIN(tests)

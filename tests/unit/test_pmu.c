@@ -205,20 +205,18 @@ static void the_check_agrees_with_opening(void **state)
 	pmu_close(pmu);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(full_coverage_is_exact_and_not_scaled),
-		cmocka_unit_test(a_shared_counter_is_scaled_and_says_its_coverage),
-		cmocka_unit_test(a_counter_that_never_ran_is_absent_with_the_reason),
-		cmocka_unit_test(more_running_than_enabled_is_full_coverage),
-		cmocka_unit_test(failures_are_put_in_words_with_the_fix_where_there_is_one),
-		cmocka_unit_test(paranoid_level_is_read_from_the_tree_or_unknown),
-		cmocka_unit_test(counts_cover_the_whole_process_tree_after_the_exec),
-		cmocka_unit_test(a_process_that_never_execs_counts_nothing_and_says_so),
-		cmocka_unit_test(an_event_that_the_machine_lacks_is_absent_beside_those_it_has),
-		cmocka_unit_test(no_event_at_all_is_unavailable_with_words),
-		cmocka_unit_test(the_check_agrees_with_opening),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(full_coverage_is_exact_and_not_scaled),
+	cmocka_unit_test(a_shared_counter_is_scaled_and_says_its_coverage),
+	cmocka_unit_test(a_counter_that_never_ran_is_absent_with_the_reason),
+	cmocka_unit_test(more_running_than_enabled_is_full_coverage),
+	cmocka_unit_test(failures_are_put_in_words_with_the_fix_where_there_is_one),
+	cmocka_unit_test(paranoid_level_is_read_from_the_tree_or_unknown),
+	cmocka_unit_test(counts_cover_the_whole_process_tree_after_the_exec),
+	cmocka_unit_test(a_process_that_never_execs_counts_nothing_and_says_so),
+	cmocka_unit_test(an_event_that_the_machine_lacks_is_absent_beside_those_it_has),
+	cmocka_unit_test(no_event_at_all_is_unavailable_with_words),
+	cmocka_unit_test(the_check_agrees_with_opening),
+};
+
+UNIT_MAIN(tests)

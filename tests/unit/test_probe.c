@@ -243,23 +243,21 @@ static void the_table_describes_every_channel(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(busy_time_leaves_out_idle_iowait_and_steal_and_counts_guests_once),
-		TEST(busy_time_never_steps_back),
-		TEST(memory_and_load_are_levels_in_bytes_and_runnable_tasks),
-		TEST(a_reading_that_fails_is_unknown_and_not_zero),
-		TEST(pressure_totals_are_seconds),
-		TEST(missing_pressure_files_say_how_to_switch_them_on),
-		TEST(a_pressure_file_that_opens_but_fails_to_read_is_refused),
-		TEST(every_channel_has_a_source_or_a_reason),
-		TEST(a_machine_without_gpu_names_every_candidate_once),
-		TEST(gpu_channels_say_that_sampling_is_switched_off),
-		TEST(a_probe_that_is_not_due_is_unknown_except_at_an_edge),
-		TEST(the_real_machine_gives_growing_counters),
-		TEST(closing_nothing_is_fine),
-		TEST(the_table_describes_every_channel),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	TEST(busy_time_leaves_out_idle_iowait_and_steal_and_counts_guests_once),
+	TEST(busy_time_never_steps_back),
+	TEST(memory_and_load_are_levels_in_bytes_and_runnable_tasks),
+	TEST(a_reading_that_fails_is_unknown_and_not_zero),
+	TEST(pressure_totals_are_seconds),
+	TEST(missing_pressure_files_say_how_to_switch_them_on),
+	TEST(a_pressure_file_that_opens_but_fails_to_read_is_refused),
+	TEST(every_channel_has_a_source_or_a_reason),
+	TEST(a_machine_without_gpu_names_every_candidate_once),
+	TEST(gpu_channels_say_that_sampling_is_switched_off),
+	TEST(a_probe_that_is_not_due_is_unknown_except_at_an_edge),
+	TEST(the_real_machine_gives_growing_counters),
+	TEST(closing_nothing_is_fine),
+	TEST(the_table_describes_every_channel),
+};
+
+UNIT_MAIN(tests)

@@ -117,15 +117,13 @@ static void other_layers_append_rows_of_the_same_kind(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_source_has_a_row_with_a_detail),
-		TEST(what_is_not_there_has_a_reason_and_no_fix),
-		TEST(a_fix_is_offered_only_where_it_helps),
-		TEST(what_an_available_source_lacks_is_part_of_its_detail),
-		TEST(pss_is_available_where_the_rollup_has_its_line),
-		TEST(other_layers_append_rows_of_the_same_kind),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	TEST(every_source_has_a_row_with_a_detail),
+	TEST(what_is_not_there_has_a_reason_and_no_fix),
+	TEST(a_fix_is_offered_only_where_it_helps),
+	TEST(what_an_available_source_lacks_is_part_of_its_detail),
+	TEST(pss_is_available_where_the_rollup_has_its_line),
+	TEST(other_layers_append_rows_of_the_same_kind),
+};
+
+UNIT_MAIN(tests)

@@ -357,26 +357,24 @@ static void a_power_pmu_without_package_event_or_cpu_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(wrap_around_continues_the_count),
-		TEST(a_counter_set_back_adds_nothing_and_goes_on),
-		TEST(without_a_known_range_a_step_back_is_not_guessed),
-		TEST(power_is_integrated_by_trapezoids),
-		TEST(nested_domains_and_psys_are_not_added),
-		TEST(a_wrapped_package_goes_on),
-		TEST(the_memory_mapped_mirror_of_a_package_is_counted_once),
-		TEST(dies_that_mirror_each_other_are_counted_once),
-		TEST(dies_that_only_start_alike_are_both_counted_from_the_start),
-		TEST(a_failed_read_is_unknown_and_the_next_one_covers_the_gap),
-		TEST(a_package_without_memory_domain_says_so),
-		TEST(a_psys_alone_is_no_package),
-		TEST(one_unreadable_package_makes_the_sum_unavailable_with_the_reason),
-		TEST(perf_energy_grows_by_count_times_scale),
-		TEST(perf_energy_counts_an_amd_package_once_whatever_the_mask_says),
-		TEST(perf_energy_serves_only_where_powercap_does_not),
-		TEST(a_power_pmu_without_package_event_or_cpu_says_so),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	TEST(wrap_around_continues_the_count),
+	TEST(a_counter_set_back_adds_nothing_and_goes_on),
+	TEST(without_a_known_range_a_step_back_is_not_guessed),
+	TEST(power_is_integrated_by_trapezoids),
+	TEST(nested_domains_and_psys_are_not_added),
+	TEST(a_wrapped_package_goes_on),
+	TEST(the_memory_mapped_mirror_of_a_package_is_counted_once),
+	TEST(dies_that_mirror_each_other_are_counted_once),
+	TEST(dies_that_only_start_alike_are_both_counted_from_the_start),
+	TEST(a_failed_read_is_unknown_and_the_next_one_covers_the_gap),
+	TEST(a_package_without_memory_domain_says_so),
+	TEST(a_psys_alone_is_no_package),
+	TEST(one_unreadable_package_makes_the_sum_unavailable_with_the_reason),
+	TEST(perf_energy_grows_by_count_times_scale),
+	TEST(perf_energy_counts_an_amd_package_once_whatever_the_mask_says),
+	TEST(perf_energy_serves_only_where_powercap_does_not),
+	TEST(a_power_pmu_without_package_event_or_cpu_says_so),
+};
+
+UNIT_MAIN(tests)

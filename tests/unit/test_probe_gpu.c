@@ -365,25 +365,23 @@ static void amdgpu_without_energy_counter_uses_power_and_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nvml_averages_use_and_sums_memory_and_energy),
-		TEST(nvml_falls_back_to_power_and_says_so),
-		TEST(nvml_reading_that_fails_on_one_device_is_unknown),
-		TEST(nvml_names_what_the_devices_do_not_tell),
-		TEST(nvml_that_cannot_start_gives_the_librarys_words),
-		TEST(nvml_is_shut_down_at_close),
-		TEST(a_missing_library_is_a_missing_driver_only_where_a_device_is),
-		TEST(a_library_that_is_not_nvml_is_refused_by_name),
-		TEST(nvidia_smi_is_one_child_whose_lines_are_followed_and_which_ends_at_close),
-		TEST(nvidia_smi_energy_is_power_times_time_up_to_the_reading),
-		TEST(nvidia_smi_that_falls_silent_or_ends_is_unknown),
-		TEST(nvidia_smi_leaves_out_what_the_device_does_not_tell),
-		TEST(nvidia_smi_without_driver_gives_the_programs_own_words),
-		TEST(nvidia_smi_is_not_started_where_the_library_serves),
-		TEST(amdgpu_reads_cards_of_its_vendor_only),
-		TEST(amdgpu_without_energy_counter_uses_power_and_says_so),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	TEST(nvml_averages_use_and_sums_memory_and_energy),
+	TEST(nvml_falls_back_to_power_and_says_so),
+	TEST(nvml_reading_that_fails_on_one_device_is_unknown),
+	TEST(nvml_names_what_the_devices_do_not_tell),
+	TEST(nvml_that_cannot_start_gives_the_librarys_words),
+	TEST(nvml_is_shut_down_at_close),
+	TEST(a_missing_library_is_a_missing_driver_only_where_a_device_is),
+	TEST(a_library_that_is_not_nvml_is_refused_by_name),
+	TEST(nvidia_smi_is_one_child_whose_lines_are_followed_and_which_ends_at_close),
+	TEST(nvidia_smi_energy_is_power_times_time_up_to_the_reading),
+	TEST(nvidia_smi_that_falls_silent_or_ends_is_unknown),
+	TEST(nvidia_smi_leaves_out_what_the_device_does_not_tell),
+	TEST(nvidia_smi_without_driver_gives_the_programs_own_words),
+	TEST(nvidia_smi_is_not_started_where_the_library_serves),
+	TEST(amdgpu_reads_cards_of_its_vendor_only),
+	TEST(amdgpu_without_energy_counter_uses_power_and_says_so),
+};
+
+UNIT_MAIN(tests)

@@ -250,17 +250,15 @@ static void a_metric_line_is_recognised_only_as_a_whole(void **state)
 	assert_false(quality_parse_line("pitot-metric a=1\0002", 18, name, sizeof(name), &value));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_pointer_finds_numbers_numeric_texts_and_truths, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pointer_that_finds_no_number_says_why, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_last_match_of_a_regex_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_column_gives_last_first_mean_max_or_min, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_newest_match_counts_and_only_if_this_run_made_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_passed_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_file_larger_than_64_mib_is_refused, setup, teardown),
-		cmocka_unit_test(a_metric_line_is_recognised_only_as_a_whole),
-	};
-	return cmocka_run_group_tests_name("quality", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(a_pointer_finds_numbers_numeric_texts_and_truths, setup, teardown),
+	cmocka_unit_test_setup_teardown(a_pointer_that_finds_no_number_says_why, setup, teardown),
+	cmocka_unit_test_setup_teardown(the_last_match_of_a_regex_counts, setup, teardown),
+	cmocka_unit_test_setup_teardown(a_column_gives_last_first_mean_max_or_min, setup, teardown),
+	cmocka_unit_test_setup_teardown(the_newest_match_counts_and_only_if_this_run_made_it, setup, teardown),
+	cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_passed_over, setup, teardown),
+	cmocka_unit_test_setup_teardown(a_file_larger_than_64_mib_is_refused, setup, teardown),
+	cmocka_unit_test(a_metric_line_is_recognised_only_as_a_whole),
+};
+
+UNIT_MAIN(tests)

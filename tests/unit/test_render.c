@@ -428,6 +428,13 @@ static void write_sample(const char *dir, const char *name, const char *text)
 	free(path);
 }
 
+static void remove_sample(const char *dir, const char *name)
+{
+	char *path = file_join(dir, name);
+	assert_int_equal(unlink(path), 0);
+	free(path);
+}
+
 static void the_metrics_page_in_docs_is_the_registrys(void **state)
 {
 	(void)state;
@@ -509,6 +516,10 @@ static void samples_are_written_where_asked(void **state)
 		{"json.json", "json", {0}},
 		{"csv.csv", "csv", {0}},
 	};
+	/* Where nobody asked, they go where they disturb nobody. */
+	char own[] = "/tmp/pitot-samples-XXXXXX";
+	if (!dir)
+		assert_non_null(mkdtemp(own));
 	for (int kind = 0; kind < 4; kind++) {
 		static const char *const prefixes[] = {"pipeline", "command", "repeated", "empty"};
 		struct fixture fixture;
@@ -521,41 +532,43 @@ static void samples_are_written_where_asked(void **state)
 		for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 			char name[64];
 			snprintf(name, sizeof(name), "%s-%s", prefixes[kind], samples[i].name);
-			write_sample(dir, name, render(&fixture, samples[i].format, &samples[i].options));
+			write_sample(dir ? dir : own, name, render(&fixture, samples[i].format, &samples[i].options));
+			if (!dir)
+				remove_sample(own, name);
 		}
 		fixture_close(&fixture);
 	}
+	if (!dir)
+		assert_int_equal(rmdir(own), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_format_is_found_by_name_and_no_other),
-		cmocka_unit_test(term_fits_every_width_in_every_style),
-		cmocka_unit_test(term_of_a_command_fits_every_width),
-		cmocka_unit_test(term_without_unicode_is_ascii),
-		cmocka_unit_test(term_without_color_has_no_escape_whatever_the_log_says),
-		cmocka_unit_test(a_stage_name_cannot_send_escapes),
-		cmocka_unit_test(term_says_the_bottleneck_and_its_verdict),
-		cmocka_unit_test(term_of_one_command_is_a_block_and_no_table),
-		cmocka_unit_test(term_lists_the_costliest_of_a_thousand_stages_and_every_failure),
-		cmocka_unit_test(term_shows_a_live_stage_as_running),
-		cmocka_unit_test(an_event_that_came_again_is_told_once_and_many_are_cut),
-		cmocka_unit_test(an_empty_run_renders_in_every_format),
-		cmocka_unit_test(md_has_the_summary_header_and_the_quality_lines),
-		cmocka_unit_test(md_escapes_names_and_outgrows_fences),
-		cmocka_unit_test(csv_quotes_and_has_a_row_per_stage),
-		cmocka_unit_test(json_has_the_seeds_keys_and_every_metric),
-		cmocka_unit_test(json_memory_is_the_larger_of_tree_and_process_in_mib),
-		cmocka_unit_test(json_of_a_command_line_that_is_no_json_says_null),
-		cmocka_unit_test(a_log_tail_is_its_last_lines),
-		cmocka_unit_test(a_cell_is_exactly_as_wide_as_asked),
-		cmocka_unit_test(a_cut_escape_sequence_is_shown_and_not_sent),
-		cmocka_unit_test(the_metrics_page_in_docs_is_the_registrys),
-		cmocka_unit_test(the_schema_requires_every_metric_of_the_registry),
-		cmocka_unit_test(the_metrics_for_a_terminal_fit),
-		cmocka_unit_test(the_metrics_as_json_name_every_one),
-		cmocka_unit_test(samples_are_written_where_asked),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(every_format_is_found_by_name_and_no_other),
+	cmocka_unit_test(term_fits_every_width_in_every_style),
+	cmocka_unit_test(term_of_a_command_fits_every_width),
+	cmocka_unit_test(term_without_unicode_is_ascii),
+	cmocka_unit_test(term_without_color_has_no_escape_whatever_the_log_says),
+	cmocka_unit_test(a_stage_name_cannot_send_escapes),
+	cmocka_unit_test(term_says_the_bottleneck_and_its_verdict),
+	cmocka_unit_test(term_of_one_command_is_a_block_and_no_table),
+	cmocka_unit_test(term_lists_the_costliest_of_a_thousand_stages_and_every_failure),
+	cmocka_unit_test(term_shows_a_live_stage_as_running),
+	cmocka_unit_test(an_event_that_came_again_is_told_once_and_many_are_cut),
+	cmocka_unit_test(an_empty_run_renders_in_every_format),
+	cmocka_unit_test(md_has_the_summary_header_and_the_quality_lines),
+	cmocka_unit_test(md_escapes_names_and_outgrows_fences),
+	cmocka_unit_test(csv_quotes_and_has_a_row_per_stage),
+	cmocka_unit_test(json_has_the_seeds_keys_and_every_metric),
+	cmocka_unit_test(json_memory_is_the_larger_of_tree_and_process_in_mib),
+	cmocka_unit_test(json_of_a_command_line_that_is_no_json_says_null),
+	cmocka_unit_test(a_log_tail_is_its_last_lines),
+	cmocka_unit_test(a_cell_is_exactly_as_wide_as_asked),
+	cmocka_unit_test(a_cut_escape_sequence_is_shown_and_not_sent),
+	cmocka_unit_test(the_metrics_page_in_docs_is_the_registrys),
+	cmocka_unit_test(the_schema_requires_every_metric_of_the_registry),
+	cmocka_unit_test(the_metrics_for_a_terminal_fit),
+	cmocka_unit_test(the_metrics_as_json_name_every_one),
+	cmocka_unit_test(samples_are_written_where_asked),
+};
+
+UNIT_MAIN(tests)

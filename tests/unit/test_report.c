@@ -401,28 +401,26 @@ static void a_hundred_stages_twenty_times_fold(void **state)
 	close_report(&report, record);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(repetitions_fold_to_medians_without_warmups),
-		cmocka_unit_test(a_stage_with_only_warmups_is_judged_by_them),
-		cmocka_unit_test(stages_come_in_pipeline_order_whatever_the_record_says),
-		cmocka_unit_test(a_metric_some_repetitions_lack_has_less_coverage),
-		cmocka_unit_test(every_value_is_known_or_has_a_reason),
-		cmocka_unit_test(a_number_that_is_none_is_absent),
-		cmocka_unit_test(one_bad_repetition_decides_the_status_and_gives_the_log),
-		cmocka_unit_test(statuses_are_ordered_by_how_bad_they_are),
-		cmocka_unit_test(totals_follow_the_registrys_rule),
-		cmocka_unit_test(a_total_that_a_stage_does_not_know_is_a_lower_bound),
-		cmocka_unit_test(a_total_that_no_stage_knows_is_absent_with_the_first_reason),
-		cmocka_unit_test(stages_side_by_side_do_not_count_the_machine_twice),
-		cmocka_unit_test(an_open_stage_makes_the_total_a_lower_bound),
-		cmocka_unit_test(nothing_ran_and_nothing_is_claimed),
-		cmocka_unit_test(wall_comes_from_the_stages_times_where_no_metric_has_it),
-		cmocka_unit_test(verdicts_name_what_held_the_stage_up),
-		cmocka_unit_test(without_cpu_time_there_is_no_verdict),
-		cmocka_unit_test(cores_allowed_come_before_cores_present),
-		cmocka_unit_test(a_hundred_stages_twenty_times_fold),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(repetitions_fold_to_medians_without_warmups),
+	cmocka_unit_test(a_stage_with_only_warmups_is_judged_by_them),
+	cmocka_unit_test(stages_come_in_pipeline_order_whatever_the_record_says),
+	cmocka_unit_test(a_metric_some_repetitions_lack_has_less_coverage),
+	cmocka_unit_test(every_value_is_known_or_has_a_reason),
+	cmocka_unit_test(a_number_that_is_none_is_absent),
+	cmocka_unit_test(one_bad_repetition_decides_the_status_and_gives_the_log),
+	cmocka_unit_test(statuses_are_ordered_by_how_bad_they_are),
+	cmocka_unit_test(totals_follow_the_registrys_rule),
+	cmocka_unit_test(a_total_that_a_stage_does_not_know_is_a_lower_bound),
+	cmocka_unit_test(a_total_that_no_stage_knows_is_absent_with_the_first_reason),
+	cmocka_unit_test(stages_side_by_side_do_not_count_the_machine_twice),
+	cmocka_unit_test(an_open_stage_makes_the_total_a_lower_bound),
+	cmocka_unit_test(nothing_ran_and_nothing_is_claimed),
+	cmocka_unit_test(wall_comes_from_the_stages_times_where_no_metric_has_it),
+	cmocka_unit_test(verdicts_name_what_held_the_stage_up),
+	cmocka_unit_test(without_cpu_time_there_is_no_verdict),
+	cmocka_unit_test(cores_allowed_come_before_cores_present),
+	cmocka_unit_test(a_hundred_stages_twenty_times_fold),
+};
+
+UNIT_MAIN(tests)

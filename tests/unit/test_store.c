@@ -599,37 +599,32 @@ static void status_names_are_found_again_and_others_are_not(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(the_run_and_its_settings_come_back),
-		IN_FOLDER(stages_come_back_with_values_logs_and_artifacts),
-		IN_FOLDER(values_come_back_with_their_provenance),
-		IN_FOLDER(every_status_unit_method_and_process_source_is_accepted),
-		IN_FOLDER(a_finished_run_is_exactly_one_file),
-		IN_FOLDER(a_series_is_reduced_to_buckets),
-		IN_FOLDER(empty_buckets_have_count_zero_and_a_stage_without_samples_has_no_series),
-		IN_FOLDER(processes_come_back_costliest_first),
-		IN_FOLDER(stages_are_ordered_by_repetition_then_position),
-		IN_FOLDER(text_that_is_not_utf8_is_stored_with_replacements),
-		IN_FOLDER(numbers_that_are_not_finite_become_unknown_with_a_reason),
-		IN_FOLDER(the_largest_numbers_survive),
-		IN_FOLDER(a_stage_that_never_ran_has_no_times),
-		IN_FOLDER(a_row_that_breaks_a_rule_is_refused_and_the_store_goes_on),
-		IN_FOLDER(an_existing_file_is_never_overwritten),
-		IN_FOLDER(a_missing_folder_is_named_and_nothing_is_created),
-		IN_FOLDER(a_log_left_by_an_earlier_file_of_that_name_does_no_harm),
-		IN_FOLDER(names_that_sqlite_reads_differently_are_plain_files),
-		IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
-		IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
-		IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
-<<<<<<< HEAD
-=======
-		IN_FOLDER(a_reader_that_stays_costs_neither_data_nor_an_error),
->>>>>>> store
-		IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
-		cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
-		cmocka_unit_test(status_names_are_found_again_and_others_are_not),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	IN_FOLDER(the_run_and_its_settings_come_back),
+	IN_FOLDER(stages_come_back_with_values_logs_and_artifacts),
+	IN_FOLDER(values_come_back_with_their_provenance),
+	IN_FOLDER(every_status_unit_method_and_process_source_is_accepted),
+	IN_FOLDER(a_finished_run_is_exactly_one_file),
+	IN_FOLDER(a_series_is_reduced_to_buckets),
+	IN_FOLDER(empty_buckets_have_count_zero_and_a_stage_without_samples_has_no_series),
+	IN_FOLDER(processes_come_back_costliest_first),
+	IN_FOLDER(stages_are_ordered_by_repetition_then_position),
+	IN_FOLDER(text_that_is_not_utf8_is_stored_with_replacements),
+	IN_FOLDER(numbers_that_are_not_finite_become_unknown_with_a_reason),
+	IN_FOLDER(the_largest_numbers_survive),
+	IN_FOLDER(a_stage_that_never_ran_has_no_times),
+	IN_FOLDER(a_row_that_breaks_a_rule_is_refused_and_the_store_goes_on),
+	IN_FOLDER(an_existing_file_is_never_overwritten),
+	IN_FOLDER(a_missing_folder_is_named_and_nothing_is_created),
+	IN_FOLDER(a_log_left_by_an_earlier_file_of_that_name_does_no_harm),
+	IN_FOLDER(names_that_sqlite_reads_differently_are_plain_files),
+	IN_FOLDER(abandoning_before_the_first_stage_removes_the_file),
+	IN_FOLDER(abandoning_after_a_stage_began_keeps_it_as_interrupted),
+	IN_FOLDER(a_run_is_live_while_its_owner_runs_and_can_be_read_meanwhile),
+	IN_FOLDER(a_reader_that_stays_costs_neither_data_nor_an_error),
+	IN_FOLDER(a_later_value_of_the_same_name_replaces_the_earlier),
+	cmocka_unit_test(the_same_process_id_in_another_boot_or_with_another_start_is_not_live),
+	cmocka_unit_test(status_names_are_found_again_and_others_are_not),
+};
+
+UNIT_MAIN(tests)

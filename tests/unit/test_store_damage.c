@@ -617,28 +617,23 @@ static void a_table_that_seems_endless_is_given_up(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(a_kill_at_any_moment_leaves_a_file_with_every_stage_that_had_begun),
-		IN_FOLDER(a_killed_run_ends_its_open_stage_at_the_last_sample),
-		IN_FOLDER(a_killed_run_can_be_read_where_nothing_can_be_written),
-		IN_FOLDER(a_file_without_read_permission_is_an_error_that_says_so),
-<<<<<<< HEAD
-=======
-		IN_FOLDER(a_file_that_cannot_grow_is_reported_once_and_what_was_committed_can_be_read),
->>>>>>> store
-		IN_FOLDER(a_full_disk_is_reported_once_and_what_was_committed_can_be_read),
-		IN_FOLDER(nothing_is_left_where_a_run_file_could_not_be_made),
-		IN_FOLDER(what_is_no_run_file_is_refused_with_words),
-		IN_FOLDER(a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes),
-		IN_FOLDER(changed_bytes_are_survived),
-		IN_FOLDER(a_newer_schema_is_named_as_such),
-		IN_FOLDER(each_part_that_is_not_as_the_schema_says_is_found),
-		IN_FOLDER(series_and_processes_that_are_not_as_the_schema_says_are_found),
-		IN_FOLDER(a_metric_or_table_that_this_pitot_does_not_know_is_skipped),
-		IN_FOLDER(a_view_or_virtual_table_in_place_of_a_table_is_refused),
-		IN_FOLDER(a_table_that_seems_endless_is_given_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	IN_FOLDER(a_kill_at_any_moment_leaves_a_file_with_every_stage_that_had_begun),
+	IN_FOLDER(a_killed_run_ends_its_open_stage_at_the_last_sample),
+	IN_FOLDER(a_killed_run_can_be_read_where_nothing_can_be_written),
+	IN_FOLDER(a_file_without_read_permission_is_an_error_that_says_so),
+	IN_FOLDER(a_file_that_cannot_grow_is_reported_once_and_what_was_committed_can_be_read),
+	IN_FOLDER(a_full_disk_is_reported_once_and_what_was_committed_can_be_read),
+	IN_FOLDER(nothing_is_left_where_a_run_file_could_not_be_made),
+	IN_FOLDER(what_is_no_run_file_is_refused_with_words),
+	IN_FOLDER(a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes),
+	IN_FOLDER(changed_bytes_are_survived),
+	IN_FOLDER(a_newer_schema_is_named_as_such),
+	IN_FOLDER(each_part_that_is_not_as_the_schema_says_is_found),
+	IN_FOLDER(series_and_processes_that_are_not_as_the_schema_says_are_found),
+	IN_FOLDER(a_metric_or_table_that_this_pitot_does_not_know_is_skipped),
+	IN_FOLDER(a_view_or_virtual_table_in_place_of_a_table_is_refused),
+	IN_FOLDER(a_table_that_seems_endless_is_given_up),
+};
+
+UNIT_MAIN(tests)

@@ -187,14 +187,12 @@ static void a_reused_process_id_does_not_confuse_the_tree(void **state)
 
 #define ON_A_RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ON_A_RUN(every_statement_in_the_document_runs),
-		ON_A_RUN(every_table_view_and_column_is_described),
-		ON_A_RUN(every_described_table_exists),
-		ON_A_RUN(the_views_answer_what_the_document_says),
-		ON_A_RUN(a_reused_process_id_does_not_confuse_the_tree),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+	ON_A_RUN(every_statement_in_the_document_runs),
+	ON_A_RUN(every_table_view_and_column_is_described),
+	ON_A_RUN(every_described_table_exists),
+	ON_A_RUN(the_views_answer_what_the_document_says),
+	ON_A_RUN(a_reused_process_id_does_not_confuse_the_tree),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,23 @@
+import pytest
+
+import harness
+
+
+@pytest.fixture
+def pitot():
+    """A pitot in a fresh folder; the test fails where something of its runs is left when it is over."""
+    one = harness.Pitot()
+    yield one
+    one.close()
+
+
+@pytest.fixture(params=harness.TIERS)
+def tier(request):
+    """Options for each of the two ways to measure."""
+    return harness.TIERS[request.param]
+
+
+@pytest.fixture
+def root():
+    if not harness.is_root():
+        pytest.skip("needs root")

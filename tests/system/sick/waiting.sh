@@ -1,0 +1,2 @@
+# Sleeps.
+sleep 0.5
