@@ -457,7 +457,7 @@ static void change_interval(struct loop *loop, uint64_t interval_ns)
  * the first sample, which opens every file, does not decide alone; and the interval comes back when processes go. */
 static void keep_budget(struct loop *loop, uint64_t spent_ns)
 {
-	enum { MEAN_OF = 8 };
+	enum { MEAN_OF = 4 };
 	loop->sampling_cpu_ns = (loop->sampling_cpu_ns * (MEAN_OF - 1) + spent_ns) / MEAN_OF;
 	uint64_t now_ns = loop->interval_ns, needed_ns = loop->sampling_cpu_ns * SAMPLING_BUDGET;
 	if (needed_ns > now_ns && now_ns < LONGEST_INTERVAL_NS)

@@ -22,7 +22,7 @@ def peak_of(pid):
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_a_huge_log_does_not_make_pitot_large(pitot, status):
+def test_a_huge_log_does_not_make_pitot_large(pitot, lean, status):
     pitot.write(
         "pipeline.yaml",
         f"stages: [{{name: loud, run: 'yes 0123456789abcdef | head -c {LARGE}; echo the end; exit {status}'}}]",
@@ -42,7 +42,7 @@ def test_a_huge_log_does_not_make_pitot_large(pitot, status):
     assert os.path.getsize(pitot.only_run_file()) < 4 << 20
 
 
-def test_a_line_without_end_does_not_make_pitot_large(pitot):
+def test_a_line_without_end_does_not_make_pitot_large(pitot, lean):
     pitot.run("stages: [{name: a, run: 'head -c 50000000 /dev/zero | tr \"\\\\0\" x; exit 1'}]", status=FAILED)
     report = pitot.report()
     stage = report["stages"][0]

@@ -126,7 +126,7 @@ def test_peak_memory_shorter_than_the_interval_is_seen(pitot, tier):
         assert metric(stage, name) == pytest.approx(150 << 20, rel=0.15)
 
 
-def test_a_small_stage_is_not_as_large_as_pitot(pitot, tier):
+def test_a_small_stage_is_not_as_large_as_pitot(pitot, lean, tier):
     # ru_maxrss survives exec; the process that starts stages has to be small.
     pitot.run("stages: [{name: a, run: [/bin/true]}]", *tier)
     assert metric(pitot.stages()["a"], "rss_process_peak_bytes") < 4 << 20
@@ -195,7 +195,7 @@ def test_watts_are_an_estimate_that_can_be_changed_or_left_out(pitot):
     assert entry["value"] is None and entry["reason"]
 
 
-def test_pitots_own_cost_is_in_every_run(pitot):
+def test_pitots_own_cost_is_in_every_run(pitot, lean):
     pitot.run("stages: [{name: a, run: sleep 0.3}]")
     run = pitot.report()["metrics"]
     for name in ("self_cpu_s", "self_wall_s", "self_memory_peak_bytes", "self_interval_s"):

@@ -124,7 +124,7 @@ def test_the_demos_quality_metrics_are_the_seeds_four(pitot):
 
 
 @pytest.fixture
-def tell(pitot):
+def tell(pitot, lean):
     """A program that uses libpitot, built as a user would build it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     program = pitot.path("tell")
