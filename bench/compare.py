@@ -108,33 +108,42 @@ def bench_cost(tools):
                 f" takes {spread(row['per_run'], 1e6)} per run, {100 * statistics.median(per_run):+.1f} %;"
                 f" in all {statistics.median(row['whole']) * 1e6:.1f}"
             )
+        for number in ("told", "per_run", "whole") if tools.hyperfine else ():
+            ratios = [a / b for a, b in zip(rows["pitot"][number], rows["hyperfine"][number])]
+            below = sum(ratio <= 1 for ratio in ratios)
+            print(f"  pitot/hyperfine, {number}: {spread(ratios, 1, 3)}, at most 1 in {below} of {len(ratios)} rounds")
     return result
 
 
+def mean_interval(values):
+    """95 %, by Student's t for the few rounds that there are."""
+    quantiles = {2: 12.71, 3: 4.30, 8: 2.36, 12: 2.20, 15: 2.14, 20: 2.09}
+    middle, t = statistics.mean(values), quantiles[len(values)]
+    half = t * statistics.stdev(values) / len(values) ** 0.5
+    return middle - half, middle + half
+
+
 def bench_agreement(tools):
+    """The means of the rounds are the samples: runs of one round share the machine's mood and are no independent ones."""
     if not tools.hyperfine:
         print("no hyperfine here")
         return {}
     command = f"{tools.work('steps')} 48"
-    pairs = []
-    for number in range(2 if tools.quick else 8):
+    means = []
+    for number in range(3 if tools.quick else 12):
         asked = [tools.times_pitot, tools.times_hyperfine]
-        times = [None, None]
+        pair = [None, None]
         for which in (number % 2, 1 - number % 2):
-            times[which] = asked[which](command, 10)[0]
-        pairs.append(times)
-    means = [[statistics.mean(times) for times in pair] for pair in pairs]
-    everything = [[value for pair in pairs for value in pair[which]] for which in (0, 1)]
-    intervals = []
-    for values in everything:
-        middle, half = statistics.mean(values), 1.98 * statistics.stdev(values) / len(values) ** 0.5
-        intervals.append((middle - half, middle + half))
-    overlap = intervals[0][0] <= intervals[1][1] and intervals[1][0] <= intervals[0][1]
-    for name, values, (low, high) in zip(("pitot", "hyperfine"), everything, intervals):
+            pair[which] = statistics.mean(asked[which](command, 10)[0])
+        means.append(pair)
+    for which, name in enumerate(("pitot", "hyperfine")):
+        values = [pair[which] for pair in means]
+        low, high = mean_interval(values)
         print(f"  {name:10} mean {1e3 * statistics.mean(values):.2f} ms, 95 % [{1e3 * low:.2f}, {1e3 * high:.2f}]")
-    ratios = [a / b for a, b in means]
-    print(f"  ratio of the means, round by round: {spread(ratios, 1, 3)}; intervals {'overlap' if overlap else 'are apart'}")
-    return {"means": means, "intervals": intervals, "overlap": overlap}
+    low, high = mean_interval([a / b for a, b in means])
+    ratio = statistics.mean(a / b for a, b in means)
+    print(f"  ratio pitot/hyperfine, round by round: {ratio:.3f}, 95 % [{low:.3f}, {high:.3f}]")
+    return {"means": means, "ratio": ratio, "ratio_low": low, "ratio_high": high}
 
 
 GROWN = """

@@ -152,10 +152,13 @@ static size_t batch_blocks(const struct compare_bench *bench, const struct group
 	return want ? want : 1;
 }
 
-static void look(struct compare_bench *bench, struct group_state *state)
+/* `last`: after the last run, whatever was looked at before. Where nobody watches and the number of runs is fixed, one
+ * look is enough. */
+static void look(struct compare_bench *bench, struct group_state *state, bool last)
 {
 	size_t blocks = state->group->blocks;
-	if (blocks < 2 || blocks < state->next_look)
+	bool useful = bench->comparison->settings.runs == 0 || comparison_view_is_live(bench->view);
+	if (blocks < 2 || (!last && (!useful || blocks < state->next_look)))
 		return;
 	comparison_look(bench->comparison, state->number, state->results.items);
 	state->looked = true;
@@ -199,9 +202,10 @@ static int measure_group(struct compare_bench *bench, struct group_state *state)
 	draw(bench, state, NULL, true);
 	while (!status && (state->group->stop = should_stop(bench, state)) == STOP_NOT) {
 		status = run_blocks(bench, state, batch_blocks(bench, state), true);
-		look(bench, state);
+		look(bench, state, false);
 		draw(bench, state, NULL, false);
 	}
+	look(bench, state, true);
 	if (!status)
 		draw(bench, state, "done", true);
 	return status;

@@ -37,6 +37,7 @@ struct comparison_view;
 
 struct comparison_view *comparison_view_new(int fd, enum progress_mode mode, const struct render_options *options);
 void comparison_view_free(struct comparison_view *view);
+bool comparison_view_is_live(const struct comparison_view *view);
 /* `results` as comparison_look gave them last, or NULL; what is handed in is kept. No comparison: the last again. `phase` is what goes on: "warm-up", "building main". */
 void comparison_view_draw(struct comparison_view *view, const struct comparison *comparison, size_t group,
 			  const struct change_result *results, const char *phase, double elapsed_s, bool now);

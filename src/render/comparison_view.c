@@ -42,6 +42,11 @@ struct comparison_view *comparison_view_new(int fd, enum progress_mode mode, con
 	return view;
 }
 
+bool comparison_view_is_live(const struct comparison_view *view)
+{
+	return view->mode == PROGRESS_LIVE;
+}
+
 static void emit(const struct comparison_view *view, const struct str *text)
 {
 	/* The view is a convenience: whoever closed stderr does not want it. */

@@ -158,7 +158,7 @@ def test_a_fat_command_does_not_make_the_next_one_fat(pitot):
     fat = f"{harness.PYTHON} -c 'b = bytearray(100 << 20)'"
     found = compare(pitot, "-r", "4", "-N", fat, "true")
     small = found["commands"][1]["metrics"]["rss_process_peak_bytes"]
-    assert small["max"] < 8 << 20
+    assert small["max"] < 32 << 20  # of 100; a runner with sanitizers has 8 of its own
 
 
 def test_memory_can_decide(pitot):
@@ -222,6 +222,7 @@ def test_a_program_that_is_not_there_is_named(pitot):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_what_runs_and_keeps_what_there_is(pitot, number):
+    pitot.write("log", "")  # whichever of the two comes first
     process = pitot.start("compare", "-w", "0", "-b", "60s", "echo x >> log", "test $(wc -l < log) -lt 3 || sleep 60")
     wait_for(pitot, "sleep 60")
     process.send_signal(number)
