@@ -252,6 +252,7 @@ static void bootstrap_medians(struct comparison *comparison, struct comparison_p
 	size_t m = comparison->primary;
 	struct bootstrap how = {.method = INTERVAL_PERCENTILE,
 				.level = 1 - 2 * comparison->settings.change.alpha,
+				.draws = blocks > 100 ? 2000 : 0,
 				.seed = comparison->settings.seed};
 	interval_ratio_paired(comparison->subjects.items[pair->reference].series.items[m].values.items,
 			      comparison->subjects.items[pair->subject].series.items[m].values.items, blocks,
