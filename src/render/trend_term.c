@@ -83,6 +83,15 @@ static void show_medians(const struct trend_view *view, const struct trend_machi
 	flow_end(flow);
 }
 
+static void show_file(struct flow *flow, const char *word, const struct history_entry *entry)
+{
+	flow_begin(flow, 5);
+	flow_text(flow, STYLE_DIM, word);
+	flow_tab(flow, 12);
+	flow_word(flow, STYLE_DIM, trend_file_name(entry));
+	flow_end(flow);
+}
+
 static void show_commits(const struct trend_machine *machine, const struct trend_change *change, struct flow *flow)
 {
 	const struct trend_point *first = &machine->points.items[change->index];
@@ -102,12 +111,8 @@ static void show_commits(const struct trend_machine *machine, const struct trend
 		flow_format(flow, STYLE_PLAIN, "the run before was at %.*s", COMMIT_DIGITS, change->commit_before);
 	}
 	flow_end(flow);
-	flow_begin(flow, 5);
-	flow_text(flow, STYLE_DIM, "before");
-	flow_word(flow, STYLE_DIM, trend_file_name((first - 1)->entry));
-	flow_text(flow, STYLE_DIM, "after");
-	flow_word(flow, STYLE_DIM, trend_file_name(first->entry));
-	flow_end(flow);
+	show_file(flow, "before", (first - 1)->entry);
+	show_file(flow, "after", first->entry);
 	if (!change->note)
 		return;
 	flow_begin(flow, 5);

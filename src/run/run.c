@@ -77,6 +77,23 @@ void loop_set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
 	timerfd_settime(timer, 0, &when, NULL);
 }
 
+void loop_retune(struct loop *loop)
+{
+	uint64_t wanted = UINT64_MAX;
+	for (size_t i = 0; i < loop->view.count; i++) {
+		if (!loop->running[i])
+			continue;
+		uint64_t own = loop->options->interval_ns ? 0 : loop->running[i]->spec->profile.interval_ns;
+		uint64_t asked = own ? own : loop->default_interval_ns;
+		wanted = asked < wanted ? asked : wanted;
+	}
+	if (wanted == UINT64_MAX || wanted == loop->asked_interval_ns)
+		return;
+	loop->asked_interval_ns = loop->interval_ns = wanted;
+	loop->sampling_cpu_ns = 0;
+	loop_set_timer(loop->ticks, wanted, wanted);
+}
+
 /* ---- starting ---- */
 
 static const struct stage_spec *spec_of(const struct loop *loop, size_t index)
@@ -94,6 +111,7 @@ static void start_stage(struct loop *loop, size_t index)
 	loop->running[index] = live;
 	loop->running_count++;
 	loop->nodes[index].state = loop->view.stages[index].state = VIEW_RUNNING;
+	loop_retune(loop);
 	artifacts_look(live->spec->inputs.items, live->spec->inputs.len, false, &inputs);
 	const char *missing = artifacts_missing(&inputs);
 	if (missing) {

@@ -128,7 +128,7 @@ void loop_prepare(struct loop *loop)
 	loop->jobs = options->jobs > 0 ? options->jobs : loop->pipeline->jobs > 0 ? loop->pipeline->jobs : 1;
 	uint64_t declared = loop->pipeline->profile.interval_ns;
 	loop->interval_ns = options->interval_ns ? options->interval_ns : declared ? declared : DEFAULT_INTERVAL_NS;
-	loop->asked_interval_ns = loop->interval_ns;
+	loop->default_interval_ns = loop->asked_interval_ns = loop->interval_ns;
 	double watts = loop->pipeline->profile.watts;
 	loop->shared.options = options;
 	loop->shared.overlapped = loop->jobs > 1;

@@ -252,7 +252,7 @@ static void the_terminal_names_commits_sizes_and_what_was_left_out(void **state)
 	assert_has(f, "machine m (this one)");
 	assert_has(f, "1  2026-01-01 20:00 +29 % [+28 % to +31 %], from 996 ms to 1.30 s: worse");
 	assert_has(f, "moved at commit c20, the run before was at c19");
-	assert_has(f, "before run-019.pitot after run-020.pitot");
+	assert_has(f, "     before run-019.pitot\n     after  run-020.pitot\n");
 	assert_has(f, "rows was 1 and became 2");
 	assert_has(f, "left out: 2 that did not end well (--status shows them) and 1 damaged");
 }
