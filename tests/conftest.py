@@ -18,6 +18,14 @@ def tier(request):
 
 
 @pytest.fixture
+def lean():
+    """For claims about size: a sanitizer's shadow memory is not pitot's."""
+    with open(harness.PROGRAM, "rb") as file:
+        if b"__asan_init" in file.read():
+            pytest.skip("built with sanitizers")
+
+
+@pytest.fixture
 def root():
     if not harness.is_root():
         pytest.skip("needs root")

@@ -188,7 +188,7 @@ static void add_pairs(struct comparison *comparison, const struct comparison_gro
 		pair->reference = group->reference;
 		pair->subject = i;
 		for (size_t m = 0; m < comparison->metrics.len; m++)
-			decide(comparison, group, i, m, &((struct comparison_change *)vec_add(&pair->changes))->result);
+			decide(comparison, group, i, m, vec_add(&pair->changes));
 	}
 }
 
@@ -231,7 +231,7 @@ static void adjust(struct comparison *comparison)
 		size_t at[2] = {0};
 		for (size_t i = 0; i < comparison->pairs.len; i++)
 			for (size_t m = 0; m < comparison->metrics.len; m++) {
-				struct change_result *one = &comparison->pairs.items[i].changes.items[m].result;
+				struct change_result *one = &comparison->pairs.items[i].changes.items[m];
 				int family = m != comparison->primary;
 				if (store)
 					*one = families[family].items[at[family]++];
@@ -245,17 +245,18 @@ static void adjust(struct comparison *comparison)
 	vec_fini(&families[1]);
 }
 
+/* Of the metric that decides; it costs too much to do for all. */
 static void bootstrap_medians(struct comparison *comparison, struct comparison_pair *pair)
 {
 	size_t blocks = comparison->groups.items[comparison->subjects.items[pair->subject].group].blocks;
+	size_t m = comparison->primary;
 	struct bootstrap how = {.method = INTERVAL_PERCENTILE,
 				.level = 1 - 2 * comparison->settings.change.alpha,
-				.draws = blocks > 300 ? 2000 : 0,
+				.draws = blocks > 100 ? 2000 : 0,
 				.seed = comparison->settings.seed};
-	for (size_t m = 0; m < comparison->metrics.len; m++)
-		interval_ratio_paired(comparison->subjects.items[pair->reference].series.items[m].values.items,
-				      comparison->subjects.items[pair->subject].series.items[m].values.items, blocks,
-				      statistic_median, NULL, &how, &pair->changes.items[m].medians);
+	interval_ratio_paired(comparison->subjects.items[pair->reference].series.items[m].values.items,
+			      comparison->subjects.items[pair->subject].series.items[m].values.items, blocks,
+			      statistic_median, NULL, &how, &pair->medians);
 }
 
 static void describe_series(struct comparison_series *series, uint64_t seed, bool deeply)
@@ -292,8 +293,7 @@ void comparison_conclude(struct comparison *comparison)
 	comparison_find_notes(comparison);
 }
 
-const struct comparison_change *comparison_primary(const struct comparison *comparison,
-						   const struct comparison_pair *pair)
+const struct change_result *comparison_primary(const struct comparison *comparison, const struct comparison_pair *pair)
 {
 	return &pair->changes.items[comparison->primary];
 }

@@ -52,14 +52,10 @@ struct comparison_subject {
 	size_t failures, lingering; /* runs that failed and were let pass; that went on after their main process */
 };
 
-struct comparison_change {
-	struct change_result result;
-	struct interval medians; /* of the ratio of medians: paired bootstrap */
-};
-
 struct comparison_pair {
 	size_t reference, subject;
-	VEC(struct comparison_change) changes; /* as many as the comparison has metrics */
+	VEC(struct change_result) changes; /* as many as the comparison has metrics */
+	struct interval medians;           /* of the primary metric's ratio of medians: paired bootstrap */
 };
 
 #define STOP_LIST(X)                                                                                                   \
@@ -151,7 +147,6 @@ size_t comparison_least_claim(const struct comparison *comparison);
 size_t comparison_least_blocks(const struct comparison *comparison);
 
 /* A pair's primary change. */
-const struct comparison_change *comparison_primary(const struct comparison *comparison,
-						   const struct comparison_pair *pair);
+const struct change_result *comparison_primary(const struct comparison *comparison, const struct comparison_pair *pair);
 
 #endif

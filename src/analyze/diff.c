@@ -117,6 +117,9 @@ static void decide(const struct diff *diff, const struct side_values *a, const s
 	options.alpha = diff->options.alpha;
 	options.direction = row->direction;
 	options.noise = row->noise;
+	/* Whether a pipe is read in one piece or two is decided by the moment; a thousandth of a count says nothing about
+	 * the program. A quality metric that moves at all has moved. */
+	options.count_threshold = row->metric >= 0 ? 0.001 : 0;
 	change_decide(a_values, a_count, b_values, b_count, &options, &row->result);
 	bool constant = row->noise == NOISE_COUNT && a_count && b_count && all_equal(a_values, a_count) &&
 			all_equal(b_values, b_count);

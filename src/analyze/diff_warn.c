@@ -229,6 +229,9 @@ static void warn_order(struct diff *diff, int at)
 	series_drift(wall->values.items, count, &drift);
 	size_t outliers = series_outliers(wall->values.items, count, flags);
 	free(flags);
+	if (count > SIDE_THINNED)
+		warn(diff, "thinned", "%s has %zu repetitions; %d of them, evenly spread, are compared", side_names[at],
+		     count, SIDE_THINNED);
 	if (start.p < SURPRISING)
 		warn(diff, "warmup",
 		     "the first %zu of %zu repetitions of %s took %.2f times as long as the rest (see --warmup)",

@@ -18,7 +18,7 @@ static const double shortest_s = 0.05;       /* below this a stage is start-up a
 static const double least_gain = 0.02;       /* share of the run: less is below the noise of most machines */
 static const double least_fix_gain = 0.05;   /* less is not worth a change by itself */
 static const double explains = 0.5;          /* of a general finding's gain, by a specific one */
-static const double one_thread_wants = 1.25; /* cores: one computing thread, and some helpers' start and end */
+static const double one_thread_wants = 1.25; /* cores */
 static const double most_queued = 0.95;      /* of the elapsed time: what is left after more is rounding */
 static const double vital_share = 0.8;       /* the few that explain 80 % */
 
@@ -62,8 +62,8 @@ static struct evidence gather(const struct report *report, const struct plan *pl
 	evidence.busy = evidence.cpu / evidence.wall;
 	double queue = isnan(evidence.queue) ? 0 : evidence.queue;
 	evidence.wanted = (evidence.cpu + queue) / evidence.wall;
-	bool one_thread = evidence.wanted <= one_thread_wants;
-	evidence.alone = evidence.wall - (one_thread ? fmin(queue, most_queued * evidence.wall) : 0);
+	evidence.one_thread = evidence.wanted <= one_thread_wants;
+	evidence.alone = evidence.wall - (evidence.one_thread ? fmin(queue, most_queued * evidence.wall) : 0);
 	return evidence;
 }
 

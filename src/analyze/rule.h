@@ -63,11 +63,13 @@ struct evidence {
 	const struct metric_value *values;
 	double cores; /* that it could use */
 	double wall, cpu, user, system;
-	double queue;  /* seconds that its threads were ready without a core */
-	double busy;   /* cores' worth of CPU time: cpu / wall */
-	double wanted; /* cores' worth that it would have used: (cpu + queue) / wall, with queue 0 where not known */
+	double queue;    /* seconds that its threads were ready without a core */
+	double busy;     /* cores' worth of CPU time: cpu / wall */
+	double wanted;   /* cores' worth that it would have used: (cpu + queue) / wall, with queue 0 where not known */
+	bool one_thread; /* no more was wanted than one computing thread and its helpers' start and end */
 	/* The elapsed time that it would have taken with the machine to itself: without the time in which its one
-	 * computing thread waited for a core. Where several computed, that cannot be told, and it is the elapsed time. */
+	 * computing thread waited for a core. Where several computed, that cannot be told, and it is the elapsed time.
+	 */
 	double alone;
 };
 

@@ -17,7 +17,7 @@ static void examine_storm(const struct evidence *evidence, struct finding_list *
 	double processes = evidence_number(evidence, METRIC_PROCESSES);
 	double peak = evidence_number(evidence, METRIC_RSS_PROCESS_PEAK);
 	double again = faults * page_bytes / peak;
-	if (!(faults / evidence->wall >= storm_per_s && again >= storm_again) ||
+	if (!(faults / evidence->alone >= storm_per_s && again >= storm_again) ||
 	    !(faults / processes >= storm_per_process) || !(evidence->system >= storm_system_share * evidence->cpu))
 		return;
 	struct finding *finding = finding_add(out, &rule_page_fault_storm, evidence, FINDING_FIX);
@@ -37,7 +37,8 @@ static void examine_storm(const struct evidence *evidence, struct finding_list *
 const struct finding_rule rule_page_fault_storm = {
 	.id = "page-fault-storm",
 	.title = "Memory taken again and again",
-	.fires = "at least 50 000 minor page faults a second, eight times the stage's peak memory or more, not from "
+	.fires = "at least 50 000 minor page faults a second (of the time it was not kept from a core), eight times "
+		 "the stage's peak memory or more, not from "
 		 "starting "
 		 "processes, with a fifth of the CPU time in the kernel",
 	.why = "each fault enters the kernel and clears a page, for memory that was just handed back",

@@ -42,13 +42,13 @@ static void examine_noisy(const struct evidence *evidence, struct finding_list *
 	double others = evidence_number(evidence, METRIC_SYSTEM_CPU_PERCENT) / 100 -
 			evidence_number(evidence, METRIC_CPU_PERCENT_AVG) / 100;
 	double spread = report->total.n >= 3 ? report->total.sd / report->total.median : NAN;
-	bool busy =
-		others >= noisy_cores && others >= noisy_share * evidence->cores && report->total_s >= noisy_least_s;
+	double cores = host_number(report->record, "cpus");
+	bool busy = others >= noisy_cores && others >= noisy_share * cores && report->total_s >= noisy_least_s;
 	if (!busy && !(spread >= noisy_spread))
 		return;
 	struct finding *finding = finding_add(out, &rule_noisy_host, evidence, FINDING_NOTE);
 	if (busy)
-		finding_say(finding, "Other programs used %.1f of %.0f cores meanwhile.", others, evidence->cores);
+		finding_say(finding, "Other programs used %.1f of %.0f cores meanwhile.", others, cores);
 	else
 		finding_say(finding, "The repetitions differ by %.0f %% (standard deviation).", 100 * spread);
 	finding_advise(finding,

@@ -14,6 +14,7 @@ static const double small_call_waits = 0.1;                               /* sha
 /* A call of few bytes costs entering the kernel, and in an interpreter a good deal more around it. */
 static const double small_call_s = 1e-6;
 static const double same_input_bytes = 16 * 1048576.0, same_input_read = 0.8;
+static const double same_input_gain = 0.05;   /* of the run */
 static const double cached_bytes_per_s = 1e9; /* a copy out of the page cache; parsing comes on top */
 static const double flood_bytes = 8e6, flood_bytes_per_s = 4e6;
 static const double most_of_it = 0.9;
@@ -131,14 +132,10 @@ static void examine_same_input(const struct evidence *evidence, struct finding_l
 				"format), or join the stages.");
 	finding_cite_other(finding, "input_bytes", UNIT_BYTES, bytes, METHOD_EXACT, "size of the declared input");
 	finding_cite(finding, evidence, METRIC_IO_READ);
-	finding_predict(finding, evidence, bytes / cached_bytes_per_s,
-			"reading goes at 1 GB/s, from memory; parsing it again comes on top");
-	/* Small as the copy is, the parsing that goes with it is not, and pitot cannot see that from outside. */
-	if (finding->gain_share < 0.02) {
-		finding->gain_s = finding->gain_share = NAN;
-		free(finding->assumption);
-		finding->assumption = NULL;
-	}
+	/* Where the copy is too small to name, it is the parsing that counts, and that cannot be seen from outside. */
+	if (bytes / cached_bytes_per_s >= same_input_gain * evidence->plan->measured_s)
+		finding_predict(finding, evidence, bytes / cached_bytes_per_s,
+				"reading goes at 1 GB/s, from memory; parsing it again comes on top");
 }
 
 const struct finding_rule rule_same_input = {

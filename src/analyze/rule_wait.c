@@ -12,7 +12,7 @@ static void examine_waiting(const struct evidence *evidence, struct finding_list
 {
 	double io = evidence_number(evidence, METRIC_PRESSURE_IO_FULL) / evidence->alone;
 	double idle = evidence->alone - evidence->cpu;
-	if (!(evidence->cpu / evidence->alone < idle_busy) || io >= idle_io_below ||
+	if (!evidence->one_thread || !(evidence->cpu / evidence->alone < idle_busy) || io >= idle_io_below ||
 	    evidence->stage->verdict == VERDICT_GPU)
 		return;
 	struct finding *finding = finding_add(out, &rule_waiting, evidence, FINDING_LOOK);

@@ -44,7 +44,7 @@ void side_collect(const struct run_record *const *runs, size_t count, struct sid
 void side_fini(struct side *side);
 
 /* At most SIDE_THINNED of the values, spread evenly over all, for what looks at every pair. Owned by the caller. */
-enum { SIDE_THINNED = 1000 };
+enum { SIDE_THINNED = 400 };
 double *side_thin(const struct side_values *values, size_t *count);
 
 const struct side_part *side_stage(const struct side *side, const char *name);         /* or NULL */

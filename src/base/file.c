@@ -116,6 +116,17 @@ int file_make_dirs(const char *path, struct err *err)
 	return code;
 }
 
+char *file_make_temp_dir(struct err *err)
+{
+	const char *base = getenv("TMPDIR");
+	char *path = mem_printf("%s/pitot-XXXXXX", base && base[0] ? base : "/tmp");
+	if (mkdtemp(path))
+		return path;
+	err_set_errno(err, ERR_IO, "cannot make a temporary folder '%s'", path);
+	free(path);
+	return NULL;
+}
+
 ssize_t file_read_small(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

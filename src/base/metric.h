@@ -53,8 +53,8 @@ enum metric_total { TOTAL_SUM, TOTAL_MAX, TOTAL_MIN, TOTAL_TIME_MEAN, TOTAL_OWN 
 	  "largest sum of proportional set sizes; shared pages count once in all")                                     \
 	X(IO_READ, "io_read_bytes", BYTES, LOWER, COUNT, SUM, "bytes asked for by read calls, cache hits included")    \
 	X(IO_WRITE, "io_write_bytes", BYTES, LOWER, COUNT, SUM, "bytes handed over by write calls")                    \
-	X(IO_READ_CALLS, "io_read_calls", COUNT, LOWER, COUNT, SUM, "read system calls")                               \
-	X(IO_WRITE_CALLS, "io_write_calls", COUNT, LOWER, COUNT, SUM, "write system calls")                            \
+	X(IO_READ_CALLS, "io_read_calls", COUNT, LOWER, LEVEL, SUM, "read system calls")                               \
+	X(IO_WRITE_CALLS, "io_write_calls", COUNT, LOWER, LEVEL, SUM, "write system calls")                            \
 	X(IO_DEVICE_READ, "io_device_read_bytes", BYTES, LOWER, LEVEL, SUM, "bytes fetched from storage devices")      \
 	X(IO_DEVICE_WRITE, "io_device_write_bytes", BYTES, LOWER, LEVEL, SUM, "bytes sent towards storage devices")    \
 	X(CONTEXT_SWITCHES, "context_switches", COUNT, LOWER, LEVEL, SUM, "context switches of both kinds")            \

@@ -8,11 +8,32 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct cmd cmd_run, cmd_report, cmd_history, cmd_doctor, cmd_init, cmd_metrics, cmd_completion;
-extern const struct cmd cmd_diff, cmd_gate, cmd_compare, cmd_whatif;
+/* One command a line, in the order in which -h lists them. */
+/* clang-format off */
+#define COMMANDS(X) \
+	X(run) \
+	X(report) \
+	X(diff) \
+	X(gate) \
+	X(compare) \
+	X(whatif) \
+	X(history) \
+	X(doctor) \
+	X(init) \
+	X(metrics) \
+	X(completion)
+/* clang-format on */
 
-const struct cmd *const cmd_table[] = {&cmd_run,     &cmd_report, &cmd_diff, &cmd_gate,    &cmd_compare,    &cmd_whatif,
-				       &cmd_history, &cmd_doctor, &cmd_init, &cmd_metrics, &cmd_completion, NULL};
+#define DECLARE(name) extern const struct cmd cmd_##name;
+COMMANDS(DECLARE)
+#undef DECLARE
+
+const struct cmd *const cmd_table[] = {
+#define ROW(name) &cmd_##name,
+	COMMANDS(ROW)
+#undef ROW
+		NULL,
+};
 
 /* Made from docs/man at build time: command name and the page's text. */
 static const struct {

@@ -164,17 +164,6 @@ static int make_comparison(const struct compare_args *args, bool pipelines, stru
 
 /* ---- before and after ---- */
 
-static char *make_scratch(struct err *err)
-{
-	const char *base = getenv("TMPDIR");
-	char *path = mem_printf("%s/pitot-compare-XXXXXX", base && base[0] ? base : "/tmp");
-	if (mkdtemp(path))
-		return path;
-	err_set_errno(err, ERR_IO, "cannot make a temporary folder '%s'", path);
-	free(path);
-	return NULL;
-}
-
 static int open_signals(void)
 {
 	sigset_t asked;
@@ -316,7 +305,7 @@ static int verdict_status(const struct compare_args *args, const struct comparis
 {
 	bool regressed = false, inconclusive = false;
 	for (size_t i = 0; i < comparison->pairs.len; i++) {
-		enum change verdict = comparison_primary(comparison, &comparison->pairs.items[i])->result.verdict;
+		enum change verdict = comparison_primary(comparison, &comparison->pairs.items[i])->verdict;
 		regressed |= verdict == CHANGE_REGRESSED;
 		inconclusive |= verdict == CHANGE_INCONCLUSIVE;
 	}
@@ -364,7 +353,7 @@ static int compare_all(const struct compare_args *args, const struct opt_texts *
 	struct compare_bench bench = {.args = args, .plan = &plan, .comparison = &comparison};
 	bench.start_ns = clock_mono_ns();
 	bench.signals = open_signals();
-	if (!status && (plan.pipelines || args->revisions.len) && !(plan.scratch = make_scratch(&err)))
+	if (!status && (plan.pipelines || args->revisions.len) && !(plan.scratch = file_make_temp_dir(&err)))
 		status = cmd_fail(&cmd_compare, &err);
 	status = status ? status : compare_plan_make(args, rest, dashes, &plan, &comparison);
 	if (!status) {

@@ -42,6 +42,7 @@ static void settle_programs(struct compare_plan *plan)
 		bool aside = program->out == plan->tail;
 		program->argv = plan->words.items[i].items.items;
 		program->env = plan->env.items;
+		program->must_succeed = aside;
 		program->in = aside ? plan->null : plan->in;
 		program->out = aside ? plan->tail : plan->out;
 		program->err = aside || plan->out == plan->null ? plan->tail : plan->out;

@@ -47,6 +47,18 @@ static char *stage_name(const struct comparison *comparison, const struct compar
 	return str_take(&text);
 }
 
+/* What a report likes to show and what follows from the rest. */
+static void set_derived(struct metric_value *values)
+{
+	double wall_s = values[METRIC_WALL].value;
+	if (wall_s > 0)
+		metric_set(&values[METRIC_CPU_PERCENT_AVG], 100 * values[METRIC_CPU_TIME].value / wall_s, METHOD_EXACT,
+			   "CPU time over elapsed time");
+	metric_set(&values[METRIC_CONTEXT_SWITCHES],
+		   values[METRIC_CONTEXT_SWITCHES_VOLUNTARY].value + values[METRIC_CONTEXT_SWITCHES_FORCED].value,
+		   METHOD_EXACT, "wait4 rusage");
+}
+
 static int store_one(struct store *store, const struct comparison *comparison, size_t number, size_t run_number,
 		     char *name, struct err *err)
 {
@@ -60,6 +72,7 @@ static int store_one(struct store *store, const struct comparison *comparison, s
 		metric_set(&values[metric], value, METHOD_EXACT, "%s", source_of(metric));
 		wall_s = metric == METRIC_WALL ? value : wall_s;
 	}
+	set_derived(values);
 	struct stage_row row = {.repetition = (int)run->block,
 				.position = (int)number,
 				.name = name,
@@ -90,6 +103,19 @@ static int store_runs(struct store *store, const struct comparison *comparison, 
 	return code;
 }
 
+/* With names, because a report does not number the stages. */
+static void append_verdict(const struct comparison *comparison, const struct comparison_pair *pair, struct str *out)
+{
+	char *new = stage_name(comparison, &comparison->subjects.items[pair->subject]);
+	char *base = stage_name(comparison, &comparison->subjects.items[pair->reference]);
+	const struct change_result *result = comparison_primary(comparison, pair);
+	str_appendf(out, "%s against %s: %s ", new, base, metrics[comparison->metrics.items[comparison->primary]].name);
+	comparison_ratio_text(result, out);
+	str_appendf(out, ", %s", change_name(result->verdict));
+	free(new);
+	free(base);
+}
+
 static int store_notes(struct store *store, const struct comparison *comparison, struct err *err)
 {
 	int code = 0;
@@ -97,7 +123,7 @@ static int store_notes(struct store *store, const struct comparison *comparison,
 		bool verdict = i < comparison->pairs.len;
 		struct str text = {0};
 		if (verdict)
-			comparison_sentence(comparison, &comparison->pairs.items[i], &text);
+			append_verdict(comparison, &comparison->pairs.items[i], &text);
 		else
 			comparison_note_text(comparison, &comparison->notes.items[i - comparison->pairs.len], &text);
 		struct event_row event = {.kind = verdict ? "note" : "warning", .text = text.text};

@@ -67,7 +67,7 @@ static int run_deep(struct compare_bench *bench, const uint32_t *programs, size_
 		compare_hear_signal(bench);
 		bench->own_s += (double)(result->user_us + result->system_us) / 1e6;
 		++*done;
-		if (result->start_error || (stop_on_failure && failed(result)))
+		if (result->start_error || ((stop_on_failure || program->must_succeed) && failed(result)))
 			break;
 	}
 	return 0;

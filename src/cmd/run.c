@@ -447,24 +447,13 @@ static int open_baseline(struct run_args *args)
 	return status;
 }
 
-static char *make_scratch(struct err *err)
-{
-	const char *base = getenv("TMPDIR");
-	char *path = mem_printf("%s/pitot-XXXXXX", base && base[0] ? base : "/tmp");
-	if (mkdtemp(path))
-		return path;
-	err_set_errno(err, ERR_IO, "cannot make a temporary folder '%s'", path);
-	free(path);
-	return NULL;
-}
-
 static int with_pipeline(struct run_args *args, const struct opt_texts *rest, size_t dashes)
 {
 	struct err err;
 	struct pipeline *pipeline = NULL;
 	struct nursery *nursery = NULL;
 	bool command = dashes != SIZE_MAX;
-	char *scratch = args->dry_run ? NULL : make_scratch(&err);
+	char *scratch = args->dry_run ? NULL : file_make_temp_dir(&err);
 	if (!args->dry_run && !scratch)
 		return cmd_fail(&cmd_run, &err);
 	/* First of all, while this process is small. */

@@ -90,9 +90,8 @@ static void put_subject(struct json *json, const struct comparison *comparison,
 	json_object_end(json);
 }
 
-static void put_change(struct json *json, const struct comparison_change *change)
+static void put_change(struct json *json, const struct change_result *result)
 {
-	const struct change_result *result = &change->result;
 	json_put_string(json, "verdict", change_name(result->verdict));
 	json_put_string(json, "why", result->why);
 	json_put_number(json, "ratio", result->ratio);
@@ -102,7 +101,6 @@ static void put_change(struct json *json, const struct comparison_change *change
 	json_put_string(json, "method", result->method);
 	json_put_number(json, "p", result->p);
 	json_put_number(json, "detectable_change", result->detectable);
-	put_interval(json, "ratio_of_medians", &change->medians);
 }
 
 static void put_pair(struct json *json, const struct comparison *comparison, const struct comparison_pair *pair)
@@ -113,6 +111,7 @@ static void put_pair(struct json *json, const struct comparison *comparison, con
 	put_params(json, &comparison->subjects.items[pair->subject]);
 	json_put_string(json, "metric", metrics[comparison->metrics.items[comparison->primary]].name);
 	put_change(json, comparison_primary(comparison, pair));
+	put_interval(json, "ratio_of_medians", &pair->medians);
 	json_object_begin(json, "other_metrics");
 	for (size_t m = 0; m < comparison->metrics.len; m++) {
 		if (m == comparison->primary)

@@ -54,8 +54,8 @@ static void put_row(const struct comparison *comparison, size_t number, struct s
 	put_median(comparison, subject, METRIC_RSS_PROCESS_PEAK, out);
 	str_append(out, " ");
 	if (pair) {
-		comparison_ratio_text(&comparison_primary(comparison, pair)->result, out);
-		str_appendf(out, " | **%s** |\n", change_name(comparison_primary(comparison, pair)->result.verdict));
+		comparison_ratio_text(comparison_primary(comparison, pair), out);
+		str_appendf(out, " | **%s** |\n", change_name(comparison_primary(comparison, pair)->verdict));
 	} else {
 		str_append(out, "1 | reference |\n");
 	}

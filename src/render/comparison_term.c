@@ -160,7 +160,7 @@ static void put_others(const struct page *page, const struct comparison_pair *pa
 {
 	const struct comparison *comparison = page->comparison;
 	for (size_t m = 0; m < comparison->metrics.len; m++) {
-		const struct change_result *result = &pair->changes.items[m].result;
+		const struct change_result *result = &pair->changes.items[m];
 		int metric = comparison->metrics.items[m];
 		char base[FORMAT_SIZE], new[FORMAT_SIZE];
 		struct str ratio = {0};
@@ -187,7 +187,7 @@ static void put_pairs(const struct page *page, size_t group)
 	const struct comparison *comparison = page->comparison;
 	for (size_t i = 0; i < comparison->pairs.len; i++) {
 		const struct comparison_pair *pair = &comparison->pairs.items[i];
-		const struct change_result *result = &comparison_primary(comparison, pair)->result;
+		const struct change_result *result = comparison_primary(comparison, pair);
 		struct str sentence = {0};
 		if (comparison->subjects.items[pair->subject].group != group)
 			continue;

@@ -81,7 +81,7 @@ static void append_verdict(const struct comparison *comparison, const struct cha
 
 void comparison_sentence(const struct comparison *comparison, const struct comparison_pair *pair, struct str *out)
 {
-	const struct change_result *result = &comparison_primary(comparison, pair)->result;
+	const struct change_result *result = comparison_primary(comparison, pair);
 	char percent[FORMAT_SIZE];
 	append_verdict(comparison, result, comparison_number(comparison, pair->subject),
 		       comparison_number(comparison, pair->reference), out);

@@ -120,18 +120,23 @@ static void render_html(const struct delta *delta, const struct render_options *
 {
 	(void)options;
 	struct str words = {0};
+	bool compares = delta->diff->sides[0].runs.len > 0;
 	str_append(out, head);
-	diff_words_headline(delta->diff, &words);
-	put_element(out, "p", change_name(delta->diff->verdict), str_text(&words));
-	str_append_char(out, '\n');
+	if (compares) {
+		diff_words_headline(delta->diff, &words);
+		put_element(out, "p", change_name(delta->diff->verdict), str_text(&words));
+		str_append_char(out, '\n');
+	}
 	put_sides(out, delta->diff);
 	if (delta->gate)
 		put_gate(out, delta->gate);
-	put_rows(out, delta);
-	str_clear(&words);
-	diff_words_counts(delta->diff, &words);
-	str_append_char(&words, '.');
-	put_element(out, "p", "", str_text(&words));
+	if (compares) {
+		put_rows(out, delta);
+		str_clear(&words);
+		diff_words_counts(delta->diff, &words);
+		str_append_char(&words, '.');
+		put_element(out, "p", "", str_text(&words));
+	}
 	str_append(out, "\n</body>\n</html>\n");
 	str_fini(&words);
 }

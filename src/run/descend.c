@@ -1,6 +1,5 @@
 /* descend.c - see descend.h. */
 #include "run/descend.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -26,7 +25,8 @@ struct kin_list {
 	size_t cap;
 };
 
-static pid_t read_parent(int proc, const char *pid)
+/* The parent, or -1 where there is no such process. */
+static pid_t read_stat(int proc, const char *pid, char *state)
 {
 	char path[32], text[512];
 	snprintf(path, sizeof(path), "%.16s/stat", pid);
@@ -41,8 +41,23 @@ static pid_t read_parent(int proc, const char *pid)
 	/* The name in parentheses may hold anything, so what follows is found from its last parenthesis. */
 	const char *after = strrchr(text, ')');
 	int parent = -1;
+	return after && sscanf(after + 1, " %c %d", state, &parent) == 2 ? parent : -1;
+}
+
+static pid_t read_parent(int proc, const char *pid)
+{
 	char state;
-	return after && sscanf(after + 1, " %c %d", &state, &parent) == 2 ? parent : -1;
+	return read_stat(proc, pid, &state);
+}
+
+bool descend_has_ended(pid_t pid)
+{
+	char name[16], state;
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	bool gone = read_stat(proc, name, &state) < 0 || state == 'Z' || state == 'X';
+	close(proc);
+	return gone;
 }
 
 static void list_all(struct kin_list *kin)
@@ -106,16 +121,6 @@ size_t descend_kill(pid_t root, pid_t spared, int signal_number)
 	}
 	vec_fini(&kin);
 	return count;
-}
-
-bool descend_has_ended(pid_t pid)
-{
-	char path[32], text[512], state;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read_small(path, text, sizeof(text)) <= 0)
-		return true;
-	const char *after = strrchr(text, ')');
-	return !after || sscanf(after + 1, " %c", &state) != 1 || state == 'Z' || state == 'X';
 }
 
 /* ---- watching ---- */

@@ -9,6 +9,7 @@
 
 #include "run/cgroup.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

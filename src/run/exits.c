@@ -52,6 +52,7 @@ struct exits {
 	exit_record_fn *complete;
 	void *context;
 	uint64_t losses;
+	bool ours; /* something of this reading was about a process that is followed */
 };
 
 /* ---- sockets ---- */
@@ -315,6 +316,13 @@ static void hand_over_if_complete(struct exits *exits, struct entry *entry)
 
 /* ---- events ---- */
 
+static struct entry *followed(struct exits *exits, pid_t process)
+{
+	struct entry *entry = map_get(&exits->by_pid, (uint64_t)process);
+	exits->ours |= entry != NULL;
+	return entry;
+}
+
 static void on_event(struct exits *exits, const struct proc_event *event)
 {
 	struct entry *entry;
@@ -322,13 +330,13 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 	case PROC_EVENT_FORK:
 		if (event->event_data.fork.child_pid != event->event_data.fork.child_tgid)
 			return; /* a thread */
-		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.fork.parent_tgid);
+		entry = followed(exits, event->event_data.fork.parent_tgid);
 		if (entry)
 			add_process(exits, event->event_data.fork.child_tgid, event->event_data.fork.parent_tgid,
 				    entry->record.command, entry->record.owner, event->timestamp_ns);
 		return;
 	case PROC_EVENT_EXEC:
-		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.exec.process_tgid);
+		entry = followed(exits, event->event_data.exec.process_tgid);
 		if (entry) {
 			free(entry->record.command);
 			entry->record.command = tree_command_of(entry->record.pid);
@@ -337,7 +345,7 @@ static void on_event(struct exits *exits, const struct proc_event *event)
 	case PROC_EVENT_EXIT:
 		if (event->event_data.exit.process_pid != event->event_data.exit.process_tgid)
 			return;
-		entry = map_get(&exits->by_pid, (uint64_t)event->event_data.exit.process_tgid);
+		entry = followed(exits, event->event_data.exit.process_tgid);
 		if (entry && !entry->record.ended) {
 			entry->record.ended = true;
 			entry->record.status = (int)event->event_data.exit.exit_code;
@@ -431,7 +439,7 @@ static void place_usage(struct exits *exits, const struct taskstats *stats)
 {
 	enum { FIRST_VERSION_WITH_TGID = 12 };
 	pid_t process = stats->version >= FIRST_VERSION_WITH_TGID ? (pid_t)stats->ac_tgid : (pid_t)stats->ac_pid;
-	struct entry *entry = map_get(&exits->by_pid, (uint64_t)process);
+	struct entry *entry = followed(exits, process);
 	if (!entry)
 		return;
 	add_usage(&entry->record, stats);
@@ -471,9 +479,10 @@ static void take_usage(struct exits *exits)
 	}
 }
 
-void exits_read(struct exits *exits)
+bool exits_read(struct exits *exits)
 {
 	bool more = true;
+	exits->ours = false;
 	while (more) {
 		take_usage(exits);
 		more = exits->batch.len >= BATCH;
@@ -481,6 +490,7 @@ void exits_read(struct exits *exits)
 		for (size_t i = 0; i < exits->batch.len; i++)
 			place_usage(exits, &exits->batch.items[i]);
 	}
+	return exits->ours;
 }
 
 size_t exits_seen(const struct exits *exits, const void *owner)

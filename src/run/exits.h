@@ -8,7 +8,7 @@
  * somebody else's is counted. Messages that the kernel had to drop are counted; `processes` is then a lower bound.
  *
  * The caller polls exits_fd. To keep the wake-ups of a stage that starts thousands of processes bounded, it should let
- * a few milliseconds pass between two calls of exits_read.
+ * a few milliseconds pass between two calls of exits_read, and more where only others on the machine are busy.
  */
 #ifndef PITOT_RUN_EXITS_H
 #define PITOT_RUN_EXITS_H
@@ -45,8 +45,8 @@ int exits_fd(const struct exits *exits); /* readable when there is something */
 
 /* The stage's first process; all its descendants are followed. */
 void exits_follow(struct exits *exits, pid_t pid, void *owner, uint64_t now_ns);
-/* Reads all there is. */
-void exits_read(struct exits *exits);
+/* Reads all there is. Whether any of it was about a process that is followed: the kernel tells of everybody's. */
+bool exits_read(struct exits *exits);
 /* How many processes of this owner have been seen, and how many of them have not ended yet. */
 size_t exits_seen(const struct exits *exits, const void *owner);
 /* Hands over what is left of an owner (not ended, or usage missing) and forgets it. */

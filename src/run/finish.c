@@ -230,6 +230,7 @@ void stage_close(struct loop *loop, struct live *live)
 	loop->wardens_cpu_ns += live->warden_cpu_ns;
 	loop->running[index] = NULL;
 	loop->running_count--;
+	loop_retune(loop);
 	if (!loop->running_count)
 		loop->idle_since_ns = clock_mono_ns();
 	if (loop->options->foreground || loop->options->inherit) {

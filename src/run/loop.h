@@ -34,8 +34,10 @@ struct loop {
 	size_t running_count;
 	int jobs;
 	int epoll, signals, ticks, exits_rest;
-	uint64_t interval_ns, asked_interval_ns;
-	uint64_t sampling_cpu_ns; /* of the thread, moving mean per tick */
+	uint64_t interval_ns;         /* now, after any slow-down */
+	uint64_t asked_interval_ns;   /* by the stages that run now */
+	uint64_t default_interval_ns; /* of a stage that does not say */
+	uint64_t sampling_cpu_ns;     /* of the thread, moving mean per tick */
 	uint64_t committed_ns;
 	uint64_t idle_since_ns, idle_ns; /* time in which no stage ran */
 	uint64_t wardens_cpu_ns;
@@ -67,6 +69,8 @@ int loop_open(struct loop *loop, struct err *err);
 void loop_expect_durations(struct loop *loop);
 void loop_close(struct loop *loop);
 
+/* After a stage began or ended: the interval is the shortest that a running stage asks for. */
+void loop_retune(struct loop *loop);
 void loop_set_timer(int timer, uint64_t first_ns, uint64_t every_ns);
 void loop_watch(struct loop *loop, int fd, uint32_t events, enum loop_event event, size_t stage);
 void loop_note(struct loop *loop, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -27,9 +27,10 @@
 enum {
 	LONGEST_INTERVAL_NS = 2000000000,
 	COMMIT_EVERY_NS = 1000000000,
-	EXITS_REST_NS = 5000000, /* exit records are looked at no more than 200 times a second */
-	DRAIN_BYTES = 2 << 20,   /* more than a pipe holds */
-	SAMPLING_BUDGET = 50,    /* sampling may take one part in this many of a core: 2 % */
+	EXITS_REST_NS = 5000000,          /* exit records are looked at no more than 200 times a second, */
+	EXITS_FOREIGN_REST_NS = 50000000, /* and 20 times while there are only those of other people's processes */
+	DRAIN_BYTES = 2 << 20,            /* more than a pipe holds */
+	SAMPLING_BUDGET = 50,             /* sampling may take one part in this many of a core: 2 % */
 };
 static const uint64_t PATIENCE_NS = 3 * NS_PER_S; /* between asking a stage to end and ending it */
 static const uint64_t LINGER_NS = 2 * NS_PER_S;   /* until a person is told what the stage still waits for */
@@ -76,6 +77,23 @@ void loop_set_timer(int timer, uint64_t first_ns, uint64_t every_ns)
 	timerfd_settime(timer, 0, &when, NULL);
 }
 
+void loop_retune(struct loop *loop)
+{
+	uint64_t wanted = UINT64_MAX;
+	for (size_t i = 0; i < loop->view.count; i++) {
+		if (!loop->running[i])
+			continue;
+		uint64_t own = loop->options->interval_ns ? 0 : loop->running[i]->spec->profile.interval_ns;
+		uint64_t asked = own ? own : loop->default_interval_ns;
+		wanted = asked < wanted ? asked : wanted;
+	}
+	if (wanted == UINT64_MAX || wanted == loop->asked_interval_ns)
+		return;
+	loop->asked_interval_ns = loop->interval_ns = wanted;
+	loop->sampling_cpu_ns = 0;
+	loop_set_timer(loop->ticks, wanted, wanted);
+}
+
 /* ---- starting ---- */
 
 static const struct stage_spec *spec_of(const struct loop *loop, size_t index)
@@ -93,6 +111,7 @@ static void start_stage(struct loop *loop, size_t index)
 	loop->running[index] = live;
 	loop->running_count++;
 	loop->nodes[index].state = loop->view.stages[index].state = VIEW_RUNNING;
+	loop_retune(loop);
 	artifacts_look(live->spec->inputs.items, live->spec->inputs.len, false, &inputs);
 	const char *missing = artifacts_missing(&inputs);
 	if (missing) {
@@ -431,17 +450,15 @@ static void on_signal(struct loop *loop)
 
 static void on_exits(struct loop *loop)
 {
-	exits_read(loop->shared.exits);
-	struct epoll_event nothing = {.events = 0, .data.u64 = EVENT_EXITS};
-	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, exits_fd(loop->shared.exits), &nothing);
-	loop_set_timer(loop->exits_rest, EXITS_REST_NS, 0);
+	bool ours = exits_read(loop->shared.exits);
+	loop_set_timer(loop->exits_rest, ours ? EXITS_REST_NS : EXITS_FOREIGN_REST_NS, 0);
 }
 
 static void on_exits_rest(struct loop *loop)
 {
 	uint64_t times;
 	if (read(loop->exits_rest, &times, sizeof(times)) > 0)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN | EPOLLONESHOT, EVENT_EXITS, 0);
 }
 
 static void change_interval(struct loop *loop, uint64_t interval_ns)
@@ -458,7 +475,7 @@ static void change_interval(struct loop *loop, uint64_t interval_ns)
  * the first sample, which opens every file, does not decide alone; and the interval comes back when processes go. */
 static void keep_budget(struct loop *loop, uint64_t spent_ns)
 {
-	enum { MEAN_OF = 8 };
+	enum { MEAN_OF = 4 };
 	loop->sampling_cpu_ns = (loop->sampling_cpu_ns * (MEAN_OF - 1) + spent_ns) / MEAN_OF;
 	uint64_t now_ns = loop->interval_ns, needed_ns = loop->sampling_cpu_ns * SAMPLING_BUDGET;
 	if (needed_ns > now_ns && now_ns < LONGEST_INTERVAL_NS)

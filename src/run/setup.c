@@ -79,7 +79,7 @@ int loop_open(struct loop *loop, struct err *err)
 	loop_watch(loop, loop->ticks, EPOLLIN, EVENT_TICK, 0);
 	loop_watch(loop, loop->exits_rest, EPOLLIN, EVENT_EXITS_REST, 0);
 	if (loop->shared.exits)
-		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN, EVENT_EXITS, 0);
+		loop_watch(loop, exits_fd(loop->shared.exits), EPOLLIN | EPOLLONESHOT, EVENT_EXITS, 0);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ void loop_prepare(struct loop *loop)
 	loop->jobs = options->jobs > 0 ? options->jobs : loop->pipeline->jobs > 0 ? loop->pipeline->jobs : 1;
 	uint64_t declared = loop->pipeline->profile.interval_ns;
 	loop->interval_ns = options->interval_ns ? options->interval_ns : declared ? declared : DEFAULT_INTERVAL_NS;
-	loop->asked_interval_ns = loop->interval_ns;
+	loop->default_interval_ns = loop->asked_interval_ns = loop->interval_ns;
 	double watts = loop->pipeline->profile.watts;
 	loop->shared.options = options;
 	loop->shared.overlapped = loop->jobs > 1;

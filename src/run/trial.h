@@ -29,6 +29,7 @@ struct trial_program {
 	char *const *env;  /* ends with NULL */
 	const char *cwd;   /* NULL: where pitot is */
 	int in, out, err;  /* `in` is put back to its beginning before each run, where that is possible */
+	bool must_succeed; /* what comes after it in a request makes no sense where it failed */
 };
 
 struct trial_result {
@@ -58,7 +59,7 @@ void trial_runner_stop(struct trial_runner *runner);
 pid_t trial_runner_pid(const struct trial_runner *runner);
 
 /* Runs programs one after the other and stops at the first that could not be started, or that failed where
- * `stop_on_failure`. The answer comes in one piece: poll trial_runner_fd, then trial_runner_take. */
+ * `stop_on_failure` or where it must succeed. The answer comes in one piece: poll trial_runner_fd, then trial_runner_take. */
 int trial_runner_ask(struct trial_runner *runner, const uint32_t *programs, size_t count, bool stop_on_failure,
 		     struct err *err);
 int trial_runner_fd(const struct trial_runner *runner);

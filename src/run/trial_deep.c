@@ -60,7 +60,7 @@ static int start(struct deep_run *run, const struct trial_program *program, stru
 {
 	struct trial_deep *deep = run->deep;
 	char name[64], *cwd = program->cwd ? NULL : getcwd(NULL, 0);
-	snprintf(name, sizeof(name), "pitot-%d-trial-%u", (int)getpid(), deep->number++);
+	snprintf(name, sizeof(name), "pitot-%d-%u", (int)getpid(), deep->number++);
 	int code = deep->cgroups ? cgroup_create(deep->cgroups, name, &run->group, err) : 0;
 	struct spawn_request request = {.argv = (const char *const *)program->argv,
 					.env = (const char *const *)program->env,

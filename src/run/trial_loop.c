@@ -163,8 +163,10 @@ static void serve(struct trial_state *state, const struct trial_request *request
 	state->ending = 0;
 	for (uint32_t i = 0; i < request->count && !state->ending; i++) {
 		struct trial_result *result = &answer->results[answer->count++];
-		run_one(state, &state->programs[request->programs[i]], result);
-		if (result->start_error || (request->stop_on_failure && result->status != 0))
+		const struct trial_program *program = &state->programs[request->programs[i]];
+		run_one(state, program, result);
+		bool matters = request->stop_on_failure || program->must_succeed;
+		if (result->start_error || (matters && result->status != 0))
 			break;
 	}
 	getrusage(RUSAGE_SELF, &own);

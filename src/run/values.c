@@ -224,6 +224,16 @@ static void set_gauge(struct live *live, int channel, struct metric_value *value
 			   source);
 }
 
+/* A stage may say that its GPU is of no interest. */
+static void gpu_values(const struct live *live, struct metric_value *values)
+{
+	static const int gpu[] = {METRIC_GPU_UTIL_AVG, METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK, METRIC_GPU_ENERGY};
+	if (live->spec->profile.gpu != 0)
+		return;
+	for (size_t i = 0; i < sizeof(gpu) / sizeof(gpu[0]); i++)
+		metric_set_absent(&values[gpu[i]], "GPU sampling is switched off for this stage");
+}
+
 static void channel_values(struct live *live, struct metric_value *values)
 {
 	const struct probe_set *probes = live->shared->probes;
@@ -270,7 +280,8 @@ static void pressure_values(struct live *live, struct metric_value *values)
 static void energy_values(struct live *live, struct metric_value *values)
 {
 	struct metric_value *energy = &values[METRIC_ENERGY];
-	double watts = live->shared->watts;
+	bool own = live->spec->profile.watts >= 0 && live->shared->options->watts < 0;
+	double watts = own ? live->spec->profile.watts : live->shared->watts;
 	if (energy->state == METRIC_KNOWN) {
 		if (live->shared->overlapped) {
 			energy->method = METHOD_ESTIMATED;
@@ -303,6 +314,7 @@ void live_values(struct live *live, struct metric_value *values)
 	io_values(live, values);
 	usage_values(live, values);
 	channel_values(live, values);
+	gpu_values(live, values);
 	pressure_values(live, values);
 	energy_values(live, values);
 	pmu_values(live, values);

@@ -96,9 +96,9 @@ def copy_project(target):
         if os.path.isfile(path):
             os.makedirs(os.path.dirname(os.path.join(target, name)), exist_ok=True)
             shutil.copy2(path, os.path.join(target, name))
-    os.makedirs(os.path.join(target, "build"))
-    for name in ("pitot", "libpitot.so", "libpitot.a"):
-        shutil.copy2(os.path.join(BUILD, name), os.path.join(target, "build", name))
+    # With its objects, so that ./demo has nothing left to build; without what tests and demos have made.
+    unwanted = shutil.ignore_patterns("check", "demo", "unit", "fuzz", "cppcheck")
+    shutil.copytree(BUILD, os.path.join(target, "build"), ignore=unwanted, copy_function=shutil.copy2)
 
 
 @pytest.mark.parametrize("page", RUNNABLE)

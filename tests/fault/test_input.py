@@ -2,8 +2,6 @@
 
 import os
 
-import pytest
-
 from harness import BAD_INPUT, OK, is_root
 
 REFUSED = {
@@ -43,15 +41,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_bad_pipeline_is_refused_with_its_place(pitot, case):
-    content, line, words = REFUSED[case]
-    pitot.write("bad.yaml", content)
-    finished = pitot("run", "bad.yaml", status=BAD_INPUT)
-    place = f"bad.yaml:{line}:" if line else "bad.yaml:"
-    assert place in finished.err and words in finished.err, finished
-    assert finished.out == "" and not pitot.run_files()
-    assert finished.err.isprintable() or all(c.isprintable() or c == "\n" for c in finished.err)
+def test_every_bad_pipeline_is_refused_with_its_place(pitot):
+    for case, (content, line, words) in REFUSED.items():
+        pitot.write("bad.yaml", content)
+        finished = pitot("run", "bad.yaml")
+        place = f"bad.yaml:{line}:" if line else "bad.yaml:"
+        assert finished.status == BAD_INPUT and place in finished.err and words in finished.err, f"{case}: {finished}"
+        assert finished.out == "" and not pitot.run_files(), case
+        assert all(c.isprintable() or c == "\n" for c in finished.err), case
 
 
 def test_the_same_mistakes_in_json_are_found(pitot):
@@ -102,11 +99,11 @@ def test_a_bad_configuration_file_is_named(pitot):
     assert "c.json" in pitot("run", status=BAD_INPUT).err and not pitot.exists("ran")
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage" * 1000, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_what_is_no_run_file_is_refused_with_words(pitot, content):
-    pitot.write("x.pitot", content)
-    finished = pitot("report", "x.pitot", status=BAD_INPUT)
-    assert "x.pitot" in finished.err and finished.out == ""
+def test_what_is_no_run_file_is_refused_with_words(pitot):
+    for content in (b"", b"garbage" * 1000, b"SQLite format 3\0" + b"\xff" * 5000):
+        pitot.write("x.pitot", content)
+        finished = pitot("report", "x.pitot", status=BAD_INPUT)
+        assert "x.pitot" in finished.err and finished.out == ""
 
 
 def test_a_run_file_cut_anywhere_is_read_or_refused_never_worse(pitot):

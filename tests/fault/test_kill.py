@@ -153,8 +153,7 @@ def test_a_killed_warden_does_not_touch_its_neighbour(pitot, tier):
     )
     process = pitot.start("run", "-q", "-j", "2", *tier)
     wait_until(lambda: pitot.exists("v") and pitot.exists("n"), "both stages")
-    wardens = [pid for pid, name in descendants(process.pid) if name == "pitot-warden"]
-    victim = next(pid for pid in wardens if any(name == "sleep" and "1000" in command(child) for child, name in descendants(pid)))
+    victim = wait_until(lambda: warden_of(process, "sleep\0001000"), "the first stage's sleep")
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: victim not in dict(descendants(process.pid)), "the warden's end")
     pitot.write("stop", "")
@@ -168,6 +167,12 @@ def command(pid):
             return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def warden_of(process, words):
+    """The warden of the stage that has a process with these words."""
+    wardens = [pid for pid, name in descendants(process.pid) if name == "pitot-warden"]
+    return next((pid for pid in wardens if any(command(child).startswith(words) for child, _ in descendants(pid))), None)
 
 
 def test_a_killed_nursery_ends_the_run_with_words(pitot, tier):

@@ -48,7 +48,7 @@ def test_a_signal_ends_the_tree_and_writes_the_report(pitot, number):
 
 def test_a_signal_ends_the_tree_also_without_groups(pitot):
     process = start(pitot, "--no-cgroup", "--no-exit-records")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     assert pitot.finish(process).status == FAILED
     assert not pitot.processes_left()
 

@@ -171,17 +171,16 @@ def test_stages_keep_the_limits_that_pitot_was_started_with(pitot):
     assert finished.out.split() == ["100", "4096"]
 
 
-@pytest.mark.parametrize("language", ["C", "POSIX", "xx_YY.nonsense", ""])
-def test_another_language_changes_nothing_that_programs_read(pitot, language):
+def test_another_language_changes_nothing_that_programs_read(pitot):
     env = {key: value for key, value in pitot.env.items() if not key.startswith("LC_")}
-    env["LANG"] = language
     pitot.write("pipeline.yaml", "name: größe\nstages: [{name: ümlaut, run: echo pitot-metric x=1.5}]")
-    finished = pitot("run", env=env, status=OK)
-    report = json.loads(pitot("report", "--format", "json", env=env, status=OK).out)
-    assert report["run"]["name"] == "größe" and report["quality_metrics"] == {"x": 1.5}
-    assert report["stages"][0]["stage"] == "ümlaut"
-    if language in ("C", "POSIX"):
-        assert "█" not in finished.out
+    for language in ("C", "POSIX", "xx_YY.nonsense", ""):
+        env["LANG"] = language
+        finished = pitot("run", env=env, status=OK)
+        report = json.loads(pitot("report", "--format", "json", env=env, status=OK).out)
+        assert report["run"]["name"] == "größe" and report["quality_metrics"] == {"x": 1.5}
+        assert report["stages"][0]["stage"] == "ümlaut"
+        assert language not in ("C", "POSIX") or "█" not in finished.out
 
 
 def test_a_decimal_comma_is_never_used(pitot):

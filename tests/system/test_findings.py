@@ -86,7 +86,7 @@ def control_group(controller, settings):
 
 
 def test_a_cpu_quota_is_found_first(pitot):
-    with control_group("cpu", {"cpu.cfs_period_us": 20000, "cpu.cfs_quota_us": 5000}) as prefix:
+    with control_group("cpu", {"cpu.cfs_period_us": 20000, "cpu.cfs_quota_us": 1000}) as prefix:
         findings = examine(pitot, os.path.join(HERE, "sick", "one-core.py"), prefix=prefix)
     assert (findings[0]["id"], findings[0]["severity"]) == ("throttled", "fix"), told(findings)
 

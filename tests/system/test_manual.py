@@ -10,8 +10,15 @@ import pytest
 
 from harness import OK, ROOT, USAGE, is_root, read_text
 
-COMMANDS = ["run", "report", "history", "doctor", "init", "metrics"]
+ONLY_SHORT_HELP = ["completion"]  # explained in the overview, without a page of its own
 SHELLS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
+
+
+def commands_of(pitot):
+    """Every command that the short help lists, but for those without a page."""
+    names = re.findall(r"^  ([a-z]+)\b", pitot("-h", status=OK).out, re.M)
+    assert {"run", "report", "history", "doctor", "init", "metrics"} <= set(names)
+    return [name for name in names if name not in ONLY_SHORT_HELP]
 
 
 def options_of_help(text):
@@ -21,34 +28,40 @@ def options_of_help(text):
 
 
 def options_of_page(text):
-    """The same as the manual page's source tags them: .It Fl o , Fl -output Ar file"""
-    found = re.findall(r"^\.It (?:Fl (\w) , )?Fl -([a-z][a-z-]*)", text, re.M)
-    return {name: letter or None for letter, name in found if name != "help"}
+    """The same as the manual page's source tags them: .It Fl o , Fl -output Ar file, or .It Fl o , -output Ar file"""
+    options = {}
+    for line in re.findall(r"^\.It (Fl .*)", text, re.M):
+        letter = None
+        for name in re.findall(r"(?:\bFl|,) (-[a-z][a-z-]*|\w)(?=\s|$)", line):
+            if not name.startswith("-"):
+                letter = name
+            elif name != "-help":
+                options[name[1:]], letter = letter, None
+    return options
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_manual_page_and_the_option_table_name_the_same_options(pitot, command):
-    table = options_of_help(pitot(command, "-h", status=OK).out)
-    page = options_of_page(read_text(os.path.join(ROOT, f"docs/man/pitot-{command}.1")))
-    assert table and page == table
+def test_the_manual_pages_and_the_option_tables_name_the_same_options(pitot):
+    for command in commands_of(pitot):
+        table = options_of_help(pitot(command, "-h", status=OK).out)
+        page = options_of_page(read_text(os.path.join(ROOT, f"docs/man/pitot-{command}.1")))
+        assert table and page == table, command
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "completion"])
-def test_help_prints_the_manual_page(pitot, command):
-    text = pitot(command, "--help", status=OK).out
-    assert f"pitot {command}" in text or f"pitot-{command}" in text
-    if command != "completion":
+def test_help_prints_the_manual_page(pitot):
+    for command in commands_of(pitot):
+        text = pitot(command, "--help", status=OK).out
+        assert f"pitot {command}" in text or f"pitot-{command}" in text
         for heading in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES"):
-            assert heading in text.splitlines()
+            assert heading in text.splitlines(), command
+    assert "completion" in pitot("completion", "--help", status=OK).out
 
 
 def test_every_command_stands_in_the_overview_and_every_page_in_the_tree(pitot):
     listed = pitot("--help", status=OK).out
-    short = pitot("-h", status=OK).out
-    for command in [*COMMANDS, "completion"]:
-        assert re.search(rf"^\s+{command}\b", listed, re.M) and re.search(rf"^\s+{command}\b", short, re.M)
+    for command in [*commands_of(pitot), *ONLY_SHORT_HELP]:
+        assert re.search(rf"^\s+{command}\b", listed, re.M), command
     for page in os.listdir(os.path.join(ROOT, "docs/man")):
-        for name, section in re.findall(r"^\.Xr (\S+) (\d)", read_text(os.path.join(ROOT, "docs/man", page)), re.M):
+        for name, section in re.findall(r"^\.Xr (pitot\S*) (\d)", read_text(os.path.join(ROOT, "docs/man", page)), re.M):
             assert os.path.exists(os.path.join(ROOT, f"docs/man/{name}.{section}")), f"{page} refers to {name}({section})"
 
 
@@ -66,7 +79,7 @@ def test_every_key_of_a_pipeline_stands_in_its_manual_page():
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completions_are_valid_shell(pitot, shell):
     text = pitot("completion", shell, status=OK).out
-    for command in COMMANDS:
+    for command in commands_of(pitot):
         assert command in text
     for name in options_of_help(pitot("run", "-h").out):
         assert name in text, f"--{name} is not completed"

@@ -356,3 +356,21 @@ def test_a_pipe_held_by_a_survivor_does_not_hold_the_run(pitot):
     os.kill(sleeper, signal.SIGKILL)
     wait_until(lambda: not is_alive(sleeper), "the sleeper's end")
     pitot("run", "-q", "--", "true", status=OK)
+
+
+def test_a_stage_may_be_looked_at_more_closely_than_the_others(pitot):
+    pitot.run(
+        """
+        stages:
+          - {name: fine, run: sleep 1, profile: {interval: 20ms, gpu: false, watts: 10}}
+          - {name: coarse, run: sleep 1}
+        """,
+        status=OK,
+    )
+    stages = pitot.stages()
+    samples = {name: stage["metrics"]["samples"]["value"] for name, stage in stages.items()}
+    # 50 and 10 on a quiet machine; a busy one may be late for some.
+    assert samples["fine"] > 2 * samples["coarse"] > 0
+    assert stages["fine"]["metrics"]["gpu_util_percent_avg"]["reason"] == "GPU sampling is switched off for this stage"
+    energy = stages["fine"]["metrics"]["energy_j"]
+    assert energy["method"] == "exact" or energy["source"] == "10 W fallback"

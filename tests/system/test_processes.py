@@ -1,6 +1,7 @@
 """The processes of a stage: none is missed, each has its command, its end and what it used."""
 
 import json
+import statistics
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_peak_memory_shorter_than_the_interval_is_seen(pitot, tier):
         assert metric(stage, name) == pytest.approx(150 << 20, rel=0.15)
 
 
-def test_a_small_stage_is_not_as_large_as_pitot(pitot, tier):
+def test_a_small_stage_is_not_as_large_as_pitot(pitot, lean, tier):
     # ru_maxrss survives exec; the process that starts stages has to be small.
     pitot.run("stages: [{name: a, run: [/bin/true]}]", *tier)
     assert metric(pitot.stages()["a"], "rss_process_peak_bytes") < 4 << 20
@@ -158,18 +159,19 @@ def test_many_living_processes_are_sampled(pitot, tier):
 
 
 def test_the_series_shows_when_it_worked_and_when_it_slept(pitot, tier):
+    # It ends with a sleep of known length; how long the work before it takes depends on the machine's mood.
     pitot.run(
         """
-        stages: [{name: a, run: '"$PYTHON" "$PROGRAMS"/burn.py 0.8; sleep 0.8'}]
+        stages: [{name: a, run: '"$PYTHON" "$PROGRAMS"/burn.py 0.6; sleep 1.2'}]
         """,
-        "--interval",
-        "50ms",
         *tier,
     )
-    rows = query(pitot.only_run_file(), "SELECT stage_at_s, value FROM series_named WHERE series = 'cpu_percent' ORDER BY at_s")
-    third = len(rows) // 3
-    early, late = [value for _, value in rows[:third]], [value for _, value in rows[-third:]]
-    assert sum(early) > 5 * sum(late)
+    wall = metric(pitot.stages()["a"], "wall_s")
+    rows = query(pitot.only_run_file(), "SELECT stage_at_s, value FROM series_named WHERE series = 'cpu_percent'")
+    working = [value for at, value in rows if at < wall - 1.3]
+    sleeping = [value for at, value in rows if at > wall - 0.5]
+    assert working and sleeping, rows
+    assert statistics.median(working) > 5 * statistics.median(sleeping)
 
 
 def test_pss_is_opt_in(pitot):
@@ -193,7 +195,7 @@ def test_watts_are_an_estimate_that_can_be_changed_or_left_out(pitot):
     assert entry["value"] is None and entry["reason"]
 
 
-def test_pitots_own_cost_is_in_every_run(pitot):
+def test_pitots_own_cost_is_in_every_run(pitot, lean):
     pitot.run("stages: [{name: a, run: sleep 0.3}]")
     run = pitot.report()["metrics"]
     for name in ("self_cpu_s", "self_wall_s", "self_memory_peak_bytes", "self_interval_s"):

@@ -25,12 +25,12 @@ def test_a_failed_stage_keeps_exactly_its_last_400_lines_in_order(pitot):
     assert "line 1000" in pitot("report", "--format", "md", status=OK).out
 
 
-@pytest.mark.parametrize("lines", [1, 399, 400, 401])
-def test_the_limit_of_400_lines_is_exact(pitot, lines):
-    pitot.run(f"stages: [{{name: a, run: '\"$PYTHON\" \"$PROGRAMS\"/alternate.py {lines} 1'}}]", status=FAILED)
-    stage = pitot.stages()["a"]
-    assert len(stage["log_tail"].splitlines()) == min(lines, 400)
-    assert stage["log_dropped_lines"] == max(lines - 400, 0)
+def test_the_limit_of_400_lines_is_exact(pitot):
+    for lines in (1, 399, 400, 401):
+        pitot.run(f"stages: [{{name: a, run: '\"$PYTHON\" \"$PROGRAMS\"/alternate.py {lines} 1'}}]", status=FAILED)
+        stage = pitot.stages()["a"]
+        assert len(stage["log_tail"].splitlines()) == min(lines, 400)
+        assert stage["log_dropped_lines"] == max(lines - 400, 0)
 
 
 def test_a_last_line_without_newline_is_kept(pitot):
@@ -124,7 +124,7 @@ def test_the_demos_quality_metrics_are_the_seeds_four(pitot):
 
 
 @pytest.fixture
-def tell(pitot):
+def tell(pitot, lean):
     """A program that uses libpitot, built as a user would build it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     program = pitot.path("tell")

@@ -44,8 +44,8 @@ def on_terminal(pitot, *args, columns=100, keys=None, **env):
 PIPELINE = """
     name: shown
     stages:
-      - {name: early, run: sleep 0.5}
-      - {name: late, run: '"$PYTHON" "$PROGRAMS"/burn.py 0.6'}
+      - {name: early, run: sleep 0.4}
+      - {name: late, run: '"$PYTHON" "$PROGRAMS"/burn.py 0.3'}
     """
 
 

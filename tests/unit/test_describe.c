@@ -143,6 +143,16 @@ static void nist_mavro_is_met_to_twelve_digits(void **state)
 	assert_near(d.sd, 0.000429123454003053, 4e-16);
 }
 
+static void a_mean_that_no_double_can_hold_does_not_spoil_the_deviation(void **state)
+{
+	(void)state;
+	/* The mean is 2/3 above 2^52, where doubles are whole numbers. */
+	const double values[] = {0x1p52, 0x1p52 + 1, 0x1p52 + 1};
+	struct description d;
+	describe(values, 3, &d);
+	assert_near(d.sd, sqrt(1.0 / 3), 1e-12);
+}
+
 static void small_values_survive_beside_large_ones_in_the_mean(void **state)
 {
 	(void)state;
@@ -170,6 +180,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(nist_numacc2_to_4_are_met_to_what_the_values_themselves_can_hold),
 	cmocka_unit_test(nist_michelso_is_met_to_fifteen_digits),
 	cmocka_unit_test(nist_mavro_is_met_to_twelve_digits),
+	cmocka_unit_test(a_mean_that_no_double_can_hold_does_not_spoil_the_deviation),
 	cmocka_unit_test(small_values_survive_beside_large_ones_in_the_mean),
 	cmocka_unit_test(medians_of_huge_values_do_not_overflow),
 };

@@ -47,7 +47,7 @@ static void one_run_a_side_concludes_nothing_about_time_but_compares_counts(void
 	two_sides_init(&two);
 	two_sides_add(&two, 0, noisy_run(&two, 1, 1));
 	struct run_record *b = two_sides_add(&two, 1, noisy_run(&two, 1, 5));
-	b->stages.items[1].values[METRIC_IO_READ].value = 4097;
+	b->stages.items[1].values[METRIC_IO_READ].value = 4200;
 	two_sides_compare(&two, NULL);
 	const struct diff_row *wall = row_of(&two.diff, "run", "wall_s");
 	assert_int_equal(wall->result.verdict, CHANGE_INCONCLUSIVE);
@@ -58,6 +58,19 @@ static void one_run_a_side_concludes_nothing_about_time_but_compares_counts(void
 	assert_int_equal(row_of(&two.diff, "load", "io_read_bytes")->result.verdict, CHANGE_EQUIVALENT);
 	assert_int_equal(row_of(&two.diff, "run", "io_read_bytes")->result.verdict, CHANGE_REGRESSED);
 	assert_non_null(strstr(warning_of(&two.diff, "samples"), "1 against 1 repetition:"));
+	two_sides_fini(&two);
+}
+
+static void less_than_a_thousandth_of_a_count_is_no_change(void **state)
+{
+	(void)state;
+	struct two_sides two;
+	two_sides_init(&two);
+	two_sides_add(&two, 0, noisy_run(&two, 1, 1));
+	struct run_record *b = two_sides_add(&two, 1, noisy_run(&two, 1, 5));
+	b->stages.items[1].values[METRIC_IO_READ].value = 4097;
+	two_sides_compare(&two, NULL);
+	assert_int_equal(row_of(&two.diff, "train", "io_read_bytes")->result.verdict, CHANGE_EQUIVALENT);
 	two_sides_fini(&two);
 }
 
@@ -346,9 +359,19 @@ static void very_many_repetitions_are_thinned_evenly(void **state)
 		vec_push(&values.values, i);
 	double *thinned = side_thin(&values, &count);
 	assert_int_equal(count, SIDE_THINNED);
-	assert_true(thinned[0] == 0 && thinned[1] == 5 && thinned[999] == 4995);
+	assert_true(thinned[0] == 0 && thinned[2] == 25 && thinned[SIDE_THINNED - 1] >= 4980);
 	free(thinned);
 	vec_fini(&values.values);
+}
+
+static void a_thinned_side_is_pointed_out(void **state)
+{
+	(void)state;
+	struct two_sides two;
+	two_sides_of(&two, SIDE_THINNED + 1, 1);
+	assert_int_equal(row_of(&two.diff, "run", "wall_s")->result.n_new, SIDE_THINNED);
+	assert_non_null(strstr(warning_of(&two.diff, "thinned"), "401 repetitions"));
+	two_sides_fini(&two);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -356,6 +379,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_unchanged_program_is_equivalent),
 	cmocka_unit_test(a_faster_program_has_improved),
 	cmocka_unit_test(one_run_a_side_concludes_nothing_about_time_but_compares_counts),
+	cmocka_unit_test(less_than_a_thousandth_of_a_count_is_no_change),
 	cmocka_unit_test(three_runs_a_side_claim_nothing_however_large_the_change),
 	cmocka_unit_test(all_repetitions_of_all_runs_count_but_no_warmup),
 	cmocka_unit_test(stages_that_came_or_went_are_listed),
@@ -372,5 +396,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_empty_side_compares_nothing),
 	cmocka_unit_test(deeper_tables_are_judged_like_the_others),
 	cmocka_unit_test(very_many_repetitions_are_thinned_evenly),
+	cmocka_unit_test(a_thinned_side_is_pointed_out),
 };
 UNIT_MAIN(tests)

@@ -522,28 +522,33 @@ static void the_folder_is_chosen_by_option_then_environment_then_xdg(void **stat
 	unsetenv("PITOT_HISTORY");
 }
 
-/* The same file ten thousand times; what counts is the number of names. */
-static void ten_thousand_indexed_runs_are_listed_within_a_second(void **state)
+static uint64_t time_of_listing(struct fixture *f, size_t wanted)
 {
+	uint64_t before = clock_mono_ns();
+	struct history history = open_history(f);
+	uint64_t took = clock_mono_ns() - before;
+	assert_int_equal(history.entries.len, wanted);
+	history_fini(&history);
+	return took;
+}
+
+/* The same file many times; what counts is the number of names. Opening each of them takes some thirty times as long as
+ * looking at its name and age. */
+static void runs_once_indexed_are_not_opened_again(void **state)
+{
+	enum { RUNS = 1000 };
 	struct fixture *f = *state;
 	add_run(f, "r.pitot", "one", START, MS, STATUS_OK);
 	char *path = file_join(f->dir, "r.pitot");
-	for (int i = 1; i < 10000; i++) {
+	for (int i = 1; i < RUNS; i++) {
 		char *name = mem_printf("%s/r%05d.pitot", f->dir, i);
 		assert_int_equal(link(path, name), 0);
 		free(name);
 	}
-	struct history history = open_history(f);
-	assert_int_equal(history.entries.len, 10000);
-	history_fini(&history);
-	uint64_t before = clock_mono_ns();
-	history = open_history(f);
-	uint64_t took = clock_mono_ns() - before;
-	assert_int_equal(history.entries.len, 10000);
-	history_fini(&history);
 	free(path);
-	if (took > NS_PER_S)
-		fail_msg("took %.3f s", (double)took / 1e9);
+	uint64_t first = time_of_listing(f, RUNS), second = time_of_listing(f, RUNS);
+	if (second * 4 > first)
+		fail_msg("the first listing took %.3f s, the second %.3f s", (double)first / 1e9, (double)second / 1e9);
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -565,7 +570,7 @@ static const struct CMUnitTest tests[] = {
 	IN_FOLDER(an_exact_name_wins_over_being_the_beginning_of_another),
 	IN_FOLDER(a_new_path_is_safe_unique_and_dated),
 	IN_FOLDER(a_new_path_creates_the_folder),
-	IN_FOLDER(ten_thousand_indexed_runs_are_listed_within_a_second),
+	IN_FOLDER(runs_once_indexed_are_not_opened_again),
 	cmocka_unit_test(the_folder_is_chosen_by_option_then_environment_then_xdg),
 };
 

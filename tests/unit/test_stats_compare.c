@@ -75,6 +75,24 @@ static void many_values_are_tested_by_the_normal_approximation_and_it_says_so(vo
 	assert_near(t.p, erfc(off / sqrt(3600 * 121 / 12.0) / sqrt(2)), 1e-14);
 }
 
+static void many_tied_values_have_the_corrected_variance(void **state)
+{
+	(void)state;
+	/* Values 0 to 3, of which there are 10, 30, 30 and 10. */
+	double base[40], new[40];
+	for (int i = 0; i < 40; i++) {
+		base[i] = i < 20 ? i % 2 : i % 2 + 1;
+		new[i] = i < 20 ? i % 2 + 2 : i % 2 + 1;
+	}
+	double ties = 2 * (30 * 30 * 30 - 30) + 2 * (10 * 10 * 10 - 10);
+	struct test t;
+	compare_mann_whitney(base, 40, new, 40, &t);
+	assert_false(t.exact);
+	double sd = sqrt(1600 / 12.0 * (81 - ties / (80 * 79.0)));
+	assert_near(t.p, erfc((fabs(t.statistic - 800) - 0.5) / sd / sqrt(2)), 1e-14);
+	assert_true(t.p > 1e-12 && t.p < 0.01);
+}
+
 static void values_that_are_all_equal_have_p_one(void **state)
 {
 	(void)state;
@@ -218,6 +236,28 @@ static void a_large_common_offset_does_not_change_a_permutation_p(void **state)
 	compare_permutation(far_base, 6, far_new, 6, &OF_MEANS, &far);
 	assert_near(near.p, far.p, 1e-15);
 	assert_true(near.p > 0.001 && near.p < 0.9);
+}
+
+static void arrangements_that_differ_by_rounding_count_as_equal(void **state)
+{
+	(void)state;
+	struct rng rng;
+	rng_init(&rng, 17);
+	for (int trial = 0; trial < 50; trial++) {
+		double whole[10], tenths[10];
+		for (int i = 0; i < 10; i++) {
+			whole[i] = (double)rng_below(&rng, 9);
+			tenths[i] = whole[i] / 10; /* no double is exactly a tenth, so sums depend on their order */
+		}
+		struct test a, b;
+		compare_permutation(whole, 5, whole + 5, 5, &OF_MEANS, &a);
+		compare_permutation(tenths, 5, tenths + 5, 5, &OF_MEANS, &b);
+		assert_near(a.p, b.p, 1e-15);
+		assert_near(a.p_greater, b.p_greater, 1e-15);
+		compare_sign_flip(whole, whole + 5, 5, &OF_MEANS, &a);
+		compare_sign_flip(tenths, tenths + 5, 5, &OF_MEANS, &b);
+		assert_near(a.p, b.p, 1e-15);
+	}
 }
 
 /* Where the values are ranks, a difference of means is Mann-Whitney's U in other words, and that is known exactly. */
@@ -415,6 +455,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(mann_whitney_is_the_same_from_either_side),
 	cmocka_unit_test(tied_ranks_are_counted_out_like_any_others),
 	cmocka_unit_test(many_values_are_tested_by_the_normal_approximation_and_it_says_so),
+	cmocka_unit_test(many_tied_values_have_the_corrected_variance),
 	cmocka_unit_test(values_that_are_all_equal_have_p_one),
 	cmocka_unit_test(signed_rank_gives_the_published_p),
 	cmocka_unit_test(the_shift_of_two_samples_is_the_published_one),
@@ -425,6 +466,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(fishers_count_of_the_maize_is_met),
 	cmocka_unit_test(all_deals_of_three_against_three_are_counted),
 	cmocka_unit_test(a_large_common_offset_does_not_change_a_permutation_p),
+	cmocka_unit_test(arrangements_that_differ_by_rounding_count_as_equal),
 	cmocka_unit_test(random_deals_of_ranks_agree_with_the_exact_rank_test_within_their_stated_error),
 	cmocka_unit_test(random_flips_of_ranks_agree_with_the_exact_signed_rank_test),
 	cmocka_unit_test(a_drawn_p_is_never_zero),

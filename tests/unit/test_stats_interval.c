@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "near.h"
+#include "stats/dist.h"
 #include "stats/interval.h"
 #include "stats/rng.h"
 
@@ -166,6 +167,59 @@ static void bca_leans_to_the_side_of_the_long_tail(void **state)
 	assert_true(corrected.low > plain.low && corrected.high > plain.high);
 }
 
+/* The quantile `p` < 0.5 of the draws that every interval with this seed is made of. */
+static double quantile_of_draws(const double *values, size_t n, double p)
+{
+	struct bootstrap how = {INTERVAL_PERCENTILE, fabs(1 - 2 * p), 0, 1};
+	struct interval i;
+	interval_bootstrap(values, n, statistic_mean, NULL, &how, &i);
+	return p < 0.5 ? i.low : i.high;
+}
+
+/* Efron's formula worked by hand: for a mean the acceleration is a sixth of the sum of cubes over the squares' 3/2. */
+static void bca_takes_the_quantiles_that_its_formula_names(void **state)
+{
+	(void)state;
+	double values[25], mean = 0, squares = 0, cubes = 0;
+	struct rng rng;
+	rng_init(&rng, 4);
+	for (int i = 0; i < 25; i++)
+		mean += (values[i] = exp(rng_normal(&rng))) / 25;
+	for (int i = 0; i < 25; i++) {
+		squares += pow(values[i] - mean, 2);
+		cubes += pow(values[i] - mean, 3);
+	}
+	double a = cubes / (6 * pow(squares, 1.5)), below = 0.3, above = 0.7;
+	for (int i = 0; i < 40; i++) {
+		double middle = (below + above) / 2;
+		*(quantile_of_draws(values, 25, middle) < mean ? &below : &above) = middle;
+	}
+	double z0 = dist_normal_quantile(below), low = z0 - 1.959963984540054, high = z0 + 1.959963984540054;
+	struct interval i;
+	interval_bootstrap(values, 25, statistic_mean, NULL, &BCA, &i);
+	assert_true(a > 0.03);
+	assert_near(i.low, quantile_of_draws(values, 25, dist_normal_cdf(z0 + low / (1 - a * low))), 1e-3);
+	assert_near(i.high, quantile_of_draws(values, 25, dist_normal_cdf(z0 + high / (1 - a * high))), 1e-3);
+}
+
+static void draws_equal_to_the_estimate_do_not_lean_to_either_side(void **state)
+{
+	(void)state;
+	const double values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	struct interval i;
+	interval_bootstrap(values, 11, statistic_median, NULL, &BCA, &i);
+	assert_near(i.low + i.high, 12, 1e-9);
+}
+
+static void zero_over_zero_is_no_change(void **state)
+{
+	(void)state;
+	const double none[] = {0, 0, 0, 0, 0, 0};
+	struct interval i;
+	interval_ratio(none, 6, none, 6, statistic_median, NULL, &BCA, &i);
+	assert_true(i.exists && i.estimate == 1 && i.low == 1 && i.high == 1);
+}
+
 static void bootstrap_intervals_cover_about_as_often_as_they_say(void **state)
 {
 	(void)state;
@@ -276,6 +330,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_same_seed_gives_the_same_interval_and_another_a_close_one),
 	cmocka_unit_test(the_bootstrap_of_a_mean_agrees_with_students_interval),
 	cmocka_unit_test(bca_leans_to_the_side_of_the_long_tail),
+	cmocka_unit_test(bca_takes_the_quantiles_that_its_formula_names),
+	cmocka_unit_test(draws_equal_to_the_estimate_do_not_lean_to_either_side),
+	cmocka_unit_test(zero_over_zero_is_no_change),
 	cmocka_unit_test(bootstrap_intervals_cover_about_as_often_as_they_say),
 	cmocka_unit_test(pairing_removes_what_disturbed_both_sides),
 	cmocka_unit_test(too_few_values_have_an_estimate_but_no_bootstrap_interval),

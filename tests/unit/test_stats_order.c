@@ -179,12 +179,12 @@ static void bounded_numbers_are_all_equally_likely(void **state)
 	for (int i = 0; i < 7; i++)
 		chi += (counts[i] - 10000) * (counts[i] - 10000) / 10000;
 	assert_true(chi < 22.5); /* the 99.9 % quantile of χ² with 6 degrees */
-	/* A bound just above half of the range: without rejection the lower half would come twice as often. */
-	uint64_t bound = ((uint64_t)1 << 63) + ((uint64_t)1 << 62);
-	int low = 0;
+	/* Three quarters of the range: without rejection every third number would come twice as often as the others. */
+	uint64_t bound = (uint64_t)3 << 62;
+	int thirds = 0;
 	for (int i = 0; i < 30000; i++)
-		low += rng_below(&rng, bound) < bound / 3;
-	assert_true(low > 9700 && low < 10300);
+		thirds += rng_below(&rng, bound) % 3 == 0;
+	assert_true(thirds > 9700 && thirds < 10300);
 	assert_true(rng_below(&rng, 1) == 0);
 }
 

@@ -360,7 +360,7 @@ static void a_large_common_offset_does_not_hide_a_change(void **state)
 	rng_init(&rng, 64);
 	double values[60];
 	for (int i = 0; i < 60; i++)
-		values[i] = 1e12 + (i >= 33 ? 3 : 0) + 0.5 * rng_normal(&rng);
+		values[i] = 1e15 + (i >= 33 ? 3 : 0) + 0.5 * rng_normal(&rng);
 	struct series_search how = {.seed = 1};
 	struct series_change *changes;
 	assert_int_equal(series_changes(values, 60, &how, &changes), 1);

@@ -268,13 +268,16 @@ static void zero_against_zero_is_no_change_and_something_from_nothing_is_one(voi
 static void some_zeros_on_both_sides_claim_nothing_false(void **state)
 {
 	(void)state;
-	const double base[] = {0, 0, 0, 1, 1, 1}, new[] = {1, 0, 1, 0, 1, 0};
-	struct change_result r = decide_few(base, new, 6);
+	const double base[] = {0, 0, 0, 1, 1, 1, 0, 1}, new[] = {1, 0, 1, 0, 1, 0, 1, 0};
+	struct change_result r = decide_few(base, new, 8);
 	assert_int_equal(r.verdict, CHANGE_INCONCLUSIVE);
 	struct change_options paired = change_defaults;
 	paired.paired = true;
-	change_decide(base, 6, new, 6, &paired, &r);
+	change_decide(base, 8, new, 8, &paired, &r);
 	assert_int_equal(r.verdict, CHANGE_INCONCLUSIVE);
+	/* As many rises from 0 as falls to it: they cancel. */
+	assert_near(r.ratio, 1, 0);
+	assert_true(r.low == 0 && isinf(r.high));
 }
 
 static void what_has_no_ratio_says_why(void **state)

@@ -43,11 +43,12 @@ static int set_up(void **state)
 		bench.argvs[i][0] = "sh";
 		bench.argvs[i][1] = "-c";
 		bench.argvs[i][2] = (char *)scripts[i];
-		bench.programs[i] =
-			(struct trial_program){bench.argvs[i], environ, NULL, bench.null, bench.null, bench.tail};
+		bench.programs[i] = (struct trial_program){
+			.argv = bench.argvs[i], .env = environ, .in = bench.null, .out = bench.null, .err = bench.tail};
 	}
 	bench.programs[READS].in = bench.input;
 	bench.programs[READS].out = bench.tail;
+	bench.programs[COMPLAINS].must_succeed = true;
 	bench.argvs[SCRIPTS][0] = "no-such-program-here";
 	bench.programs[SCRIPTS] = bench.programs[0];
 	bench.programs[SCRIPTS].argv = bench.argvs[SCRIPTS];
@@ -140,6 +141,17 @@ static void a_batch_stops_at_the_first_failure_where_asked(void **state)
 	assert_true(bench->results[2].start_ns >= bench->results[1].start_ns + bench->results[1].wall_ns);
 }
 
+static void nothing_runs_after_a_program_that_must_succeed_and_did_not(void **state)
+{
+	struct bench *bench = *state;
+	const uint32_t programs[] = {SEVEN, COMPLAINS, OK};
+	struct err err;
+	assert_int_equal(trial_runner_ask(bench->runner, programs, 3, false, &err), 0);
+	assert_int_equal(trial_runner_take(bench->runner, bench->results, &bench->count, &err), 0);
+	assert_int_equal(bench->count, 2);
+	tail_is(bench, "words\n");
+}
+
 static void cpu_time_and_memory_are_each_runs_own(void **state)
 {
 	uint64_t burnt = run(*state, BURNS)->user_us;
@@ -194,6 +206,7 @@ static const struct CMUnitTest tests[] = {
 	WITH_RUNNER(the_tail_is_that_of_the_last_run),
 	WITH_RUNNER(a_program_that_is_not_there_is_told_with_its_reason),
 	WITH_RUNNER(a_batch_stops_at_the_first_failure_where_asked),
+	WITH_RUNNER(nothing_runs_after_a_program_that_must_succeed_and_did_not),
 	WITH_RUNNER(cpu_time_and_memory_are_each_runs_own),
 	WITH_RUNNER(what_runs_can_be_ended),
 	WITH_RUNNER(a_killed_runner_is_an_error_and_leaves_no_process),

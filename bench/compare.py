@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""bench/compare.py [--quick] [--out DIR] [PART...] - is `pitot compare` right, and what does it cost beside hyperfine?
+
+    cost        time per run of a command that does nothing and of one of 25 ms: pitot, hyperfine -N, a bare posix_spawn loop
+    agreement   mean and interval of a 100 ms command, by pitot and by hyperfine
+    memory      peak memory of a small program: by pitot after a fat one, by a runner that has grown itself
+    power       a program with a switchable slowdown of 8 %: 10 comparisons with the default budget
+    same        a program against itself: 20 comparisons
+
+The tools take turns, one short round each, so that a machine that others use disturbs all of them alike; what is printed
+is the median over the rounds, and the range. `power` and `same` take up to half an hour where the machine is noisy.
+
+Stands alone. For bench/run: `import compare`, and a row "compare": compare in BENCHES; it calls run(bench).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = [ROOT / "bench" / "work", ROOT / "tests" / "accuracy" / "work"]
+
+
+class Tools:
+    """Where the programs are, and how each of them is asked."""
+
+    def __init__(self, pitot, scratch, quick):
+        self.pitot, self.scratch, self.quick = str(pitot), pathlib.Path(scratch), quick
+        self.hyperfine = shutil.which("hyperfine")
+        self.env = dict(os.environ, PITOT_HISTORY=str(self.scratch / "history"))
+
+    def work(self, name):
+        program = self.scratch / name
+        if not program.exists():
+            (source,) = [folder / f"{name}.c" for folder in SOURCES if (folder / f"{name}.c").exists()]
+            flags = "-std=c17 -D_GNU_SOURCE -O2".split()
+            subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", program, source], check=True)
+        return str(program)
+
+    def output(self, *command):
+        return subprocess.run(command, env=self.env, check=True, capture_output=True, text=True).stdout
+
+    def compare(self, *arguments):
+        command = [self.pitot, "compare", "-q", "--no-history", "-N", "-f", "json", *map(str, arguments)]
+        return json.loads(self.output(*command))
+
+    def times_pitot(self, command, runs):
+        """Half of the runs by each of two subjects, which are the same."""
+        began = time.monotonic()
+        found = self.compare("-w", 0, "-r", max(1, runs // 2), command, command)
+        elapsed = time.monotonic() - began
+        times = [one["metrics"]["wall_s"]["samples"] for one in found["commands"]]
+        return sorted(times[0] + times[1]), found["host"]["measuring_s"], elapsed
+
+    def times_hyperfine(self, command, runs):
+        path = self.scratch / "hyperfine.json"
+        began = time.monotonic()
+        self.output(self.hyperfine, "-N", "--style", "none", "-r", str(runs), "--export-json", str(path), command)
+        elapsed = time.monotonic() - began
+        return sorted(json.loads(path.read_text())["results"][0]["times"]), elapsed, elapsed
+
+    def times_bare(self, command, runs):
+        began = time.monotonic()
+        text = self.output(self.work("spawn"), str(runs), *command.split())
+        elapsed = time.monotonic() - began
+        return sorted(int(line) / 1e9 for line in text.split()), elapsed, elapsed
+
+
+def spread(values, scale=1.0, digits=1):
+    low, middle, high = min(values) * scale, statistics.median(values) * scale, max(values) * scale
+    return f"{middle:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def bench_cost(tools):
+    """Per round and tool: the median that it tells; the elapsed time per run while it measures, which for the others is
+    their whole life; and that of the whole program, for pitot with the statistics at the end, which are done once."""
+    asked = {"bare": tools.times_bare, "pitot": tools.times_pitot}
+    if tools.hyperfine:
+        asked["hyperfine"] = tools.times_hyperfine
+    result = {}
+    # An even number: pitot's runs are those of two subjects.
+    for command, runs in (("/bin/true", 400), (f"{tools.work('steps')} 12", 20)):
+        rows = {name: {"told": [], "per_run": [], "whole": []} for name in asked}
+        for number in range(3 if tools.quick else 15):
+            names = list(asked)
+            names = names[number % len(names) :] + names[: number % len(names)]
+            for name in names:
+                times, measuring, whole = asked[name](command, runs)
+                rows[name]["told"].append(statistics.median(times))
+                rows[name]["per_run"].append(measuring / runs)
+                rows[name]["whole"].append(whole / runs)
+        result[command.rsplit("/", maxsplit=1)[-1]] = rows
+        print(f"{command.rsplit('/', maxsplit=1)[-1]}, {runs} runs a round, microseconds: median [range over the rounds]")
+        bare = rows["bare"]
+        for name, row in rows.items():
+            told = [a / b - 1 for a, b in zip(row["told"], bare["told"])]
+            per_run = [a / b - 1 for a, b in zip(row["per_run"], bare["per_run"])]
+            print(
+                f"  {name:10} tells {spread(row['told'], 1e6)}, {100 * statistics.median(told):+.1f} % of bare;"
+                f" takes {spread(row['per_run'], 1e6)} per run, {100 * statistics.median(per_run):+.1f} %;"
+                f" in all {statistics.median(row['whole']) * 1e6:.1f}"
+            )
+    return result
+
+
+def bench_agreement(tools):
+    if not tools.hyperfine:
+        print("no hyperfine here")
+        return {}
+    command = f"{tools.work('steps')} 48"
+    pairs = []
+    for number in range(2 if tools.quick else 8):
+        asked = [tools.times_pitot, tools.times_hyperfine]
+        times = [None, None]
+        for which in (number % 2, 1 - number % 2):
+            times[which] = asked[which](command, 10)[0]
+        pairs.append(times)
+    means = [[statistics.mean(times) for times in pair] for pair in pairs]
+    everything = [[value for pair in pairs for value in pair[which]] for which in (0, 1)]
+    intervals = []
+    for values in everything:
+        middle, half = statistics.mean(values), 1.98 * statistics.stdev(values) / len(values) ** 0.5
+        intervals.append((middle - half, middle + half))
+    overlap = intervals[0][0] <= intervals[1][1] and intervals[1][0] <= intervals[0][1]
+    for name, values, (low, high) in zip(("pitot", "hyperfine"), everything, intervals):
+        print(f"  {name:10} mean {1e3 * statistics.mean(values):.2f} ms, 95 % [{1e3 * low:.2f}, {1e3 * high:.2f}]")
+    ratios = [a / b for a, b in means]
+    print(f"  ratio of the means, round by round: {spread(ratios, 1, 3)}; intervals {'overlap' if overlap else 'are apart'}")
+    return {"means": means, "intervals": intervals, "overlap": overlap}
+
+
+GROWN = """
+import os, resource, sys
+ballast = bytearray(300 << 20)
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+print(os.wait4(pid, 0)[2].ru_maxrss * 1024, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+"""
+
+
+def bench_memory(tools):
+    """A program of 1 to 2 MiB, as seen by pitot (alone; after a fat one) and by a runner of 300 MiB."""
+    fat = f"{sys.executable} -c 'b = bytearray(200 << 20)'"
+    peak = lambda found, number: found["commands"][number]["metrics"]["rss_process_peak_bytes"]["max"]
+    alone = peak(tools.compare("-r", 5, "/bin/true", "/bin/true"), 0)
+    after = peak(tools.compare("-r", 5, fat, "/bin/true"), 1)
+    grown, _ = map(int, tools.output(sys.executable, "-c", GROWN, "/bin/true").split())
+    result = {"pitot_alone": alone, "pitot_after_fat": after, "grown_runner_wait4": grown}
+    result["own_children"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    print("  peak memory of /bin/true, MiB:")
+    for name, value in result.items():
+        print(f"    {name:20} {value / 2**20:8.1f}")
+    if tools.hyperfine:
+        print("    hyperfine 1.15 tells none; later versions read RUSAGE_CHILDREN, which is own_children above")
+    return result
+
+
+def bench_verdicts(tools, percent, tries, wanted):
+    budget = ["-b", "5s"] if tools.quick else []
+    rows = []
+    for number in range(2 if tools.quick else tries):
+        found = tools.compare(*budget, f"{tools.work('steps')} 12", f"{tools.work('steps')} 12 {percent}")
+        one, group, host = found["comparisons"][0], found["groups"][0], found["host"]
+        others = (host["busy_core_s"] - host["own_core_s"]) / host["measuring_s"]
+        rows.append(
+            {
+                "verdict": one["verdict"],
+                "ratio": one["ratio"],
+                "low": one["ratio_low"],
+                "high": one["ratio_high"],
+                "runs": group["blocks"],
+                "stopped_by": group["stopped_by"],
+                "elapsed_s": found["elapsed_s"],
+                "others_cores": others,
+            }
+        )
+        print(
+            f"  {number + 1:2}  {one['verdict']:12}  {one['ratio']:.3f} [{one['ratio_low']:.3f}, {one['ratio_high']:.3f}]"
+            f"  {group['blocks']} runs, {found['elapsed_s']:.0f} s, {group['stopped_by']}; others used {others:.1f} cores",
+            flush=True,
+        )
+    right = sum(row["verdict"] == wanted for row in rows)
+    claimed = sum(row["verdict"] in ("regressed", "improved") for row in rows)
+    print(f"  {right} of {len(rows)} {wanted}, {claimed} called different")
+    return {"tries": rows, "right": right, "called_different": claimed}
+
+
+PARTS = {
+    "cost": bench_cost,
+    "agreement": bench_agreement,
+    "memory": bench_memory,
+    "power": lambda tools: bench_verdicts(tools, 8, 10, "regressed"),
+    "same": lambda tools: bench_verdicts(tools, 0, 20, "equivalent"),
+}
+
+
+def measure(tools, parts):
+    result = {"load": os.getloadavg()[0], "cpus": os.cpu_count()}
+    for name in parts:
+        print(f"{name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+        result[name] = PARTS[name](tools)
+        print(flush=True)
+    return result
+
+
+def run(bench):
+    """For bench/run."""
+    bench.save("compare", measure(Tools(bench.pitot, bench.scratch, bench.quick), PARTS))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pitot", default=ROOT / "build" / "pitot")
+    parser.add_argument("--out", help="folder for compare.json")
+    parser.add_argument("--quick", action="store_true", help="whether it works; its numbers mean nothing")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of: {' '.join(PARTS)}")
+    options = parser.parse_args()
+    for name in options.parts:
+        if name not in PARTS:
+            parser.error(f"there is no part '{name}'")
+    with tempfile.TemporaryDirectory(prefix="pitot-bench-") as scratch:
+        result = measure(Tools(options.pitot, scratch, options.quick), options.parts or PARTS)
+    if options.out:
+        path = pathlib.Path(options.out) / "compare.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
