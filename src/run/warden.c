@@ -293,6 +293,9 @@ static void signal_stage(struct job *job, int signal_number)
 	size_t length;
 	struct warden_io before = read_own_io(&length);
 	descend_kill(getpid(), 0, signal_number);
+	/* A stopped process could not obey. */
+	if (signal_number != SIGKILL)
+		descend_kill(getpid(), 0, SIGCONT);
 	struct warden_io after = io_start();
 	if (!before.known || !after.known)
 		return;
