@@ -419,6 +419,7 @@ static void add_usage(struct exit_record *record, const struct taskstats *stats)
 	uint64_t peak = (uint64_t)stats->hiwater_rss * 1024;
 	if (peak > record->rss_peak_bytes)
 		record->rss_peak_bytes = peak;
+	record->command_short = !record->command || record->command_short;
 	if (!record->command)
 		record->command = mem_strndup(stats->ac_comm, strnlen(stats->ac_comm, sizeof(stats->ac_comm)));
 }

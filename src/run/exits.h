@@ -30,7 +30,8 @@ struct exit_record {
 	uint64_t rss_peak_bytes;
 	uint64_t read_chars, write_chars, read_bytes, write_bytes;
 	uint64_t faults_minor, faults_major, switches_voluntary, switches_forced;
-	char *command; /* borrowed from the table during the call */
+	char *command;      /* borrowed from the table during the call */
+	bool command_short; /* only the program's name: it was too quick to be looked at */
 };
 
 typedef void exit_record_fn(void *context, const struct exit_record *record);

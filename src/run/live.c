@@ -284,13 +284,16 @@ void live_exit_record(struct live *live, const struct exit_record *record)
 	live->records_without_usage += !record->has_usage;
 	live->records_run_wait_s += record->run_wait_s;
 	live->records_cpu_s += record->cpu_user_s + record->cpu_system_s;
+	/* A child of a parent that went at once has no command line from its birth, but samples may have read it. */
+	const struct tree_process *seen = record->command_short ? tree_find(live->tree, record->pid) : NULL;
+	const char *command = seen && seen->command ? seen->command : record->command ? record->command : "?";
 	struct process_row row = {.stage_id = live->row.id,
 				  .pid = record->pid,
 				  .ppid = record->parent ? record->parent : live->warden,
 				  .start_ns = record->start_ns - origin,
 				  .end_ns = record->ended ? record->end_ns - origin : 0,
 				  .exit_code = -1,
-				  .command = record->command ? record->command : "?",
+				  .command = (char *)command,
 				  .cpu_user_s = record->cpu_user_s,
 				  .cpu_system_s = record->cpu_system_s,
 				  .rss_peak_bytes = record->rss_peak_bytes,

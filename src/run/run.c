@@ -491,6 +491,9 @@ static void on_tick(struct loop *loop)
 		return;
 	uint64_t now = clock_mono_ns();
 	struct probe_frame frame = {0};
+	/* Before the tree forgets who has gone: their exit records borrow from it. */
+	if (loop->shared.exits)
+		exits_read(loop->shared.exits);
 	if (loop->running_count)
 		probe_set_read(loop->shared.probes, now, false, &frame);
 	for (size_t i = 0; i < loop->view.count; i++)
