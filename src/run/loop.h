@@ -62,6 +62,9 @@ void stage_pass_over(struct loop *loop, size_t index, enum stage_status status, 
 int record_open(struct loop *loop, struct err *err);
 void record_close(struct loop *loop);
 
+/* schedule.c: starts what can start and settles what never will. False when the repetition is over. */
+bool schedule_start(struct loop *loop);
+
 /* setup.c */
 void loop_prepare(struct loop *loop);
 void loop_open_sources(struct loop *loop);

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct trial_program {
@@ -44,6 +45,9 @@ struct trial_result {
 	uint64_t rss_peak_kib;       /* of its largest process */
 	uint64_t faults_minor, faults_major, switches_voluntary, switches_forced;
 };
+
+/* Adds what one process used that was waited for. */
+void trial_add_usage(struct trial_result *result, const struct rusage *usage);
 
 enum { TRIAL_BATCH = 256 }; /* runs in one request, at most */
 

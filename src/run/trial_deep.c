@@ -92,17 +92,8 @@ static int on_born(struct deep_run *run, const struct warden_message *message, s
 static void on_exited(struct deep_run *run, const struct warden_message *message)
 {
 	struct trial_result *result = run->result;
-	const struct rusage *usage = &message->usage;
-	uint64_t peak = (uint64_t)usage->ru_maxrss;
 	result->wall_ns = message->at_ns - result->start_ns;
-	result->user_us += (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
-	result->system_us += (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
-	result->rss_peak_kib = peak > result->rss_peak_kib ? peak : result->rss_peak_kib;
-	result->faults_minor += (uint64_t)usage->ru_minflt;
-	result->faults_major += (uint64_t)usage->ru_majflt;
-	result->switches_voluntary += (uint64_t)usage->ru_nvcsw;
-	result->switches_forced += (uint64_t)usage->ru_nivcsw;
-	result->processes++;
+	trial_add_usage(result, &message->usage);
 	if (message->pid == run->pid) {
 		result->main_ns = result->wall_ns;
 		result->status = message->status;

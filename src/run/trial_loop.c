@@ -62,7 +62,7 @@ static void become(const struct trial_program *program, volatile int *error)
 	_exit(127);
 }
 
-static void add_usage(struct trial_result *result, const struct rusage *usage)
+void trial_add_usage(struct trial_result *result, const struct rusage *usage)
 {
 	uint64_t peak = (uint64_t)usage->ru_maxrss;
 	result->user_us += (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
@@ -85,7 +85,7 @@ static bool reap(struct trial_result *result, pid_t main_pid)
 		if (pid <= 0)
 			return pid == 0 || errno != ECHILD;
 		uint64_t now = clock_mono_ns();
-		add_usage(result, &usage);
+		trial_add_usage(result, &usage);
 		result->wall_ns = now - result->start_ns;
 		if (pid == main_pid) {
 			result->main_ns = result->wall_ns;

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "base/clock.h"
+#include "history_folder.h"
 #include "store/history.h"
-#include "test_store_run.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -13,28 +13,6 @@
 
 #define DAY   (24 * 3600 * NS_PER_S)
 #define START 1769862896000000000ull
-
-struct fixture {
-	char *dir;
-	struct err err;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_alloc(sizeof(*f));
-	f->dir = run_folder_new();
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	chmod(f->dir, 0700);
-	run_folder_free(f->dir);
-	free(f);
-	return 0;
-}
 
 /* A run with one stage that took `wall_ns`. */
 static void add_run(struct fixture *f, const char *file, char *name, uint64_t started, uint64_t wall_ns,
@@ -69,23 +47,6 @@ static char *resolve(struct fixture *f, const char *word)
 	if (history_resolve(f->dir, word, &path, &f->err) != 0)
 		fail_msg("'%s': %s", word, f->err.text);
 	return path;
-}
-
-static void assert_resolves(struct fixture *f, const char *word, const char *file)
-{
-	char *path = resolve(f, word), *wanted = file_join(f->dir, file);
-	assert_string_equal(path, wanted);
-	free(path);
-	free(wanted);
-}
-
-static void assert_not_resolved(struct fixture *f, const char *word, const char *words)
-{
-	char *path = NULL;
-	assert_int_equal(history_resolve(f->dir, word, &path, &f->err), ERR_INPUT);
-	assert_null(path);
-	if (!strstr(f->err.text, words))
-		fail_msg("'%s' does not say '%s'", f->err.text, words);
 }
 
 static void runs_are_listed_newest_first_with_what_they_were(void **state)

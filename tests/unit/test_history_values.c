@@ -3,34 +3,13 @@
 
 #include "analyze/trend.h"
 #include "base/clock.h"
-#include "test_store_run.h"
+#include "history_folder.h"
 
 #include <math.h>
 #include <sqlite3.h>
 
 #define HOUR  (3600 * NS_PER_S)
 #define START 1769862896000000000ull
-
-struct fixture {
-	char *dir;
-	struct err err;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_alloc(sizeof(*f));
-	f->dir = run_folder_new();
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	run_folder_free(f->dir);
-	free(f);
-	return 0;
-}
 
 /* The sample run: stages "load" (1 s) and "train" (0.49 s, failed), precision 0.85. */
 static void add_run(struct fixture *f, const char *file)

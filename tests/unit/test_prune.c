@@ -2,34 +2,13 @@
 #include "unit.h"
 
 #include "base/clock.h"
+#include "history_folder.h"
 #include "store/prune.h"
 #include "store/tag.h"
-#include "test_store_run.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-
-struct fixture {
-	char *dir;
-	struct err err;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_alloc(sizeof(*f));
-	f->dir = run_folder_new();
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	run_folder_free(f->dir);
-	free(f);
-	return 0;
-}
 
 /* Long enough ago for a file that may be in use. */
 static void make_old(const char *path)

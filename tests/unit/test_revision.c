@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "history_folder.h"
 #include "store/history.h"
-#include "test_store_run.h"
 
 #include <sys/wait.h>
 
@@ -13,28 +13,7 @@
 #define FIRST  "aaaa000000000000000000000000000000000001"
 #define SECOND "aaaa100000000000000000000000000000000002"
 
-struct fixture {
-	char *dir;
-	uint64_t next_start;
-	struct err err;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_alloc(sizeof(*f));
-	f->dir = run_folder_new();
-	f->next_start = START;
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	run_folder_free(f->dir);
-	free(f);
-	return 0;
-}
+static uint64_t next_start = START; /* each test has a process of its own */
 
 /* Each run is a second younger than the one before. */
 static void add_run(struct fixture *f, const char *file, const char *commit)
@@ -43,33 +22,14 @@ static void add_run(struct fixture *f, const char *file, const char *commit)
 	struct run_row run = run_row_sample();
 	struct store *store = NULL;
 	run.git_commit = copy;
-	run.started_utc_ns = f->next_start;
-	f->next_start += NS_PER_S;
+	run.started_utc_ns = next_start;
+	next_start += NS_PER_S;
 	assert_int_equal(store_create(path, &run, &store, &f->err), 0);
 	struct stage_row stage = stage_row_sample(0, "train", MS);
 	assert_int_equal(store_stage_begin(store, &stage, &f->err), 0);
 	assert_int_equal(store_finish(store, STATUS_OK, 2 * MS, &f->err), 0);
 	free(path);
 	free(copy);
-}
-
-static void assert_resolves(struct fixture *f, const char *word, const char *file)
-{
-	char *path = NULL, *wanted = file_join(f->dir, file);
-	if (history_resolve(f->dir, word, &path, &f->err) != 0)
-		fail_msg("'%s': %s", word, f->err.text);
-	assert_string_equal(path, wanted);
-	free(path);
-	free(wanted);
-}
-
-static void assert_not_resolved(struct fixture *f, const char *word, const char *words)
-{
-	char *path = NULL;
-	assert_int_equal(history_resolve(f->dir, word, &path, &f->err), ERR_INPUT);
-	assert_null(path);
-	if (!strstr(f->err.text, words))
-		fail_msg("'%s': %s", word, f->err.text);
 }
 
 static void a_commits_first_digits_name_its_newest_run(void **state)

@@ -1,32 +1,11 @@
 /* test_tag.c - tags: that they stay, that they follow their run, and that two writers do not lose each other's. */
 #include "unit.h"
 
+#include "history_folder.h"
 #include "store/history.h"
 #include "store/tag.h"
-#include "test_store_run.h"
 
 #include <sys/wait.h>
-
-struct fixture {
-	char *dir;
-	struct err err;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_alloc(sizeof(*f));
-	f->dir = run_folder_new();
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	run_folder_free(f->dir);
-	free(f);
-	return 0;
-}
 
 static void add_run(struct fixture *f, const char *file, char *uuid)
 {
@@ -56,24 +35,6 @@ static void write_tags(struct fixture *f, const char *text)
 	char *path = file_join(f->dir, "tags");
 	assert_int_equal(file_write_atomic(path, text, strlen(text), &f->err), 0);
 	free(path);
-}
-
-static void assert_resolves(struct fixture *f, const char *word, const char *file)
-{
-	char *path = NULL, *wanted = file_join(f->dir, file);
-	if (history_resolve(f->dir, word, &path, &f->err) != 0)
-		fail_msg("%s: %s", word, f->err.text);
-	assert_string_equal(path, wanted);
-	free(path);
-	free(wanted);
-}
-
-static void assert_not_resolved(struct fixture *f, const char *word, const char *words)
-{
-	char *path = NULL;
-	assert_int_equal(history_resolve(f->dir, word, &path, &f->err), ERR_INPUT);
-	assert_null(path);
-	assert_says(f, words);
 }
 
 static void a_tag_finds_its_run_and_survives_the_index(void **state)
