@@ -4,8 +4,10 @@
 #ifndef PITOT_TESTS_HISTORY_FOLDER_H
 #define PITOT_TESTS_HISTORY_FOLDER_H
 
+#include "base/file.h"
 #include "store/history.h"
 #include "test_store_run.h"
+#include "unit.h"
 
 #include <sys/stat.h>
 
