@@ -58,7 +58,8 @@ struct layout {
 	enum progress *states;
 	double now_s;
 	size_t last_ended; /* SIZE_MAX: none yet */
-	size_t running, left;
+	VEC(size_t) running;
+	size_t first; /* what is before it has started: a long pipeline is not looked through again for every stage */
 };
 
 /* Its need that ended last; false where one has not ended. */
@@ -78,7 +79,9 @@ static bool is_ready(const struct layout *layout, const struct schedule *out, si
 
 static void start_ready(struct layout *layout, int jobs, struct schedule *out)
 {
-	for (size_t i = 0; i < layout->plan->stages.len && layout->running < (size_t)jobs; i++) {
+	while (layout->first < layout->plan->stages.len && layout->states[layout->first] != WAITING)
+		layout->first++;
+	for (size_t i = layout->first; i < layout->plan->stages.len && layout->running.len < (size_t)jobs; i++) {
 		struct plan_slot *slot = &out->slots.items[i];
 		size_t need;
 		if (layout->states[i] != WAITING || !is_ready(layout, out, i, &need))
@@ -88,25 +91,30 @@ static void start_ready(struct layout *layout, int jobs, struct schedule *out)
 		slot->end_s = layout->now_s + layout->walls[i];
 		slot->after = waited_for_need ? need : layout->last_ended;
 		layout->states[i] = RUNNING;
-		layout->running++;
+		vec_push(&layout->running, i);
 	}
 }
 
 /* The running stage that ends first; false where none runs, which a circle of needs would bring about. */
 static bool end_next(struct layout *layout, struct schedule *out)
 {
-	size_t next = SIZE_MAX;
-	for (size_t i = 0; i < layout->plan->stages.len; i++)
-		if (layout->states[i] == RUNNING &&
-		    (next == SIZE_MAX || out->slots.items[i].end_s < out->slots.items[next].end_s))
-			next = i;
+	size_t at = SIZE_MAX, next = SIZE_MAX;
+	for (size_t i = 0; i < layout->running.len; i++) {
+		size_t stage = layout->running.items[i];
+		double end_s = out->slots.items[stage].end_s;
+		bool earlier = next == SIZE_MAX || end_s < out->slots.items[next].end_s;
+		if (earlier || (end_s == out->slots.items[next].end_s && stage < next)) {
+			next = stage;
+			at = i;
+		}
+	}
 	if (next == SIZE_MAX)
 		return false;
+	layout->running.items[at] = *vec_last(&layout->running);
+	layout->running.len--;
 	layout->states[next] = DONE;
 	layout->now_s = out->slots.items[next].end_s;
 	layout->last_ended = next;
-	layout->running--;
-	layout->left--;
 	return true;
 }
 
@@ -139,8 +147,7 @@ void plan_schedule(const struct plan *plan, const double *walls, int jobs, struc
 	struct layout layout = {.plan = plan,
 				.walls = walls ? walls : measured,
 				.states = mem_alloc((count + 1) * sizeof(*layout.states)),
-				.last_ended = SIZE_MAX,
-				.left = count};
+				.last_ended = SIZE_MAX};
 	*out = (struct schedule){0};
 	for (size_t i = 0; i < count; i++)
 		vec_push(&out->slots, ((struct plan_slot){.after = SIZE_MAX}));
@@ -148,6 +155,7 @@ void plan_schedule(const struct plan *plan, const double *walls, int jobs, struc
 		start_ready(&layout, jobs > 1 ? jobs : 1, out);
 	} while (end_next(&layout, out));
 	trace_path(out);
+	vec_fini(&layout.running);
 	free(layout.states);
 	free(measured);
 }
