@@ -6,7 +6,8 @@
 static const double idle_busy = 0.25;       /* of one core; as the verdict has it */
 static const double idle_io_below = 0.2;    /* share of the time: beyond, storage is the story */
 static const double handoffs_per_s = 20000; /* threads that mostly compute give up their core some hundred times */
-static const double handoff_s = 5e-6;       /* waking another thread, and the switch */
+static const double handoff_s = 5e-6;       /* waking another thread, and the switch, on a fast machine */
+static const double dear_handoff_s = 20e-6; /* on a slow one: kernel time beyond that is of something else */
 
 static void examine_waiting(const struct evidence *evidence, struct finding_list *out)
 {
@@ -52,8 +53,10 @@ static void examine_handoffs(const struct evidence *evidence, struct finding_lis
 	finding_cite(finding, evidence, METRIC_CONTEXT_SWITCHES_VOLUNTARY);
 	finding_cite(finding, evidence, METRIC_CPU_SYSTEM);
 	finding_cite(finding, evidence, METRIC_THREADS_PEAK);
-	finding_predict(finding, evidence, fmin(switches * handoff_s / 2, 0.9 * evidence->wall),
-			"each handing over costs %.0f µs, and hardly any are left", 1e6 * handoff_s);
+	/* What it costs here is told by the kernel's own time; where that is not known, the least that it can be. */
+	double each = fmin(fmax(evidence_number(evidence, METRIC_CPU_SYSTEM) / switches, handoff_s), dear_handoff_s);
+	finding_predict(finding, evidence, fmin(switches * each / 2, 0.9 * evidence->wall),
+			"each handing over costs %.0f µs, and hardly any are left", 1e6 * each);
 }
 
 const struct finding_rule rule_handoffs = {
