@@ -1,0 +1,123 @@
+/*
+ * agent.h - what the parts of libpitot-agent.so know of each other.
+ *
+ * The agent's law: in the signal handler and in hooks no malloc, no locks, no stdio, nothing that can take the loader's
+ * lock; errno is kept; re-entry is guarded; work is bounded. Any failure means that profiling ends for this process, the
+ * reason stands in the wire file, and the host goes on. The agent only records: it never analyses and never prints.
+ *
+ *	agent.c      constructor, environment, what happens at fork, exec and exit
+ *	file.c       the wire file: claiming pages, writing records
+ *	node.c       the tree of stacks: (parent, frame) -> id
+ *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
+ *	clock.c      perf_event_open or timer_create per thread
+ *	sample.c     the signal handler: capture, weigh, store
+ *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
+ *	module.c     which loaded object an address belongs to, and its record
+ *	guard.c      reading memory that may not be there
+ *	python*.c    Python frames and how they interleave with native ones
+ *	interpose*.c wrappers around libc functions
+ */
+#ifndef PITOT_AGENT_AGENT_H
+#define PITOT_AGENT_AGENT_H
+
+#include "wire/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+/* One frame of a native stack, leaf first. */
+struct native_frame {
+	uintptr_t ip;  /* the interrupted instruction, or where a call returns to */
+	uintptr_t sp;  /* stack pointer in this frame */
+	uintptr_t cfa; /* stack pointer of the caller after the call: the frame's locals lie in [sp, cfa) */
+	bool exact;    /* ip is the instruction itself (leaf, or interrupted by another signal) */
+};
+
+/* One Python frame, leaf first. */
+struct python_frame {
+	wire_id code;
+	uint32_t offset;     /* of the instruction, in bytes */
+	uintptr_t c_address; /* lies in the C frame of the evaluation function that runs it; 0: not known */
+	bool is_entry;       /* the outermost frame of its evaluation function's call */
+};
+
+enum unwind_end { UNWIND_ROOT, UNWIND_TRUNCATED };
+
+/* A thread's buffers and place in the wire file. Memory of its own, never malloc's. */
+struct agent_thread {
+	struct wire_thread *record; /* in the wire file */
+	wire_id record_id;
+	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
+	uintptr_t stack_low, stack_high; /* [low, high) of the pthread stack */
+	volatile int busy;               /* the agent is at work in this thread: a handler that finds it only counts */
+	int clock_fd;
+	uint64_t clock_id; /* perf's own id of the event: the descriptor is ours only while it answers with it */
+	void *timer;
+	uint64_t cpu_last_ns;
+	/* The stack before, root first, with its nodes: most of the next one is the same. */
+	unsigned last_depth;
+	struct path_step {
+		uint64_t value;
+		uint32_t key; /* kind, flags, generation */
+		wire_id node;
+	} path[WIRE_STACK_MAX];
+	struct native_frame native[WIRE_STACK_MAX];
+	struct python_frame python[WIRE_STACK_MAX];
+};
+
+/* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */
+struct agent_thread *thread_self(void);
+
+/* file.c. All are async-signal-safe and give 0 or NULL where there is no room; the loss is counted by the caller. */
+void *file_record(struct agent_thread *thread, uint16_t kind, uint32_t bytes); /* zeroed but for its head */
+void file_publish(struct agent_thread *thread); /* after the record is filled */
+wire_id file_id(const void *entry);
+struct wire_header *file_header(void);
+struct wire_sample *file_sample(struct agent_thread *thread); /* file_sample_publish makes it visible */
+void file_sample_publish(struct agent_thread *thread);
+
+/* node.c. `parent` 0: a root. 0 where there is no room. */
+wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint8_t flags, uint64_t value);
+
+/* module.c. Rises each time an object was unloaded. */
+uint16_t module_generation(void);
+void module_unloaded(void); /* called after every dlclose that removed something */
+/* Makes sure that the object which holds `ip` has its record. Where it is seen for the first time, python_look is called
+ * on it. False: no loaded object holds it. */
+bool module_note(struct agent_thread *thread, uintptr_t ip);
+
+/* guard.c: copies memory of this process that may not be mapped. Async-signal-safe. */
+bool guard_copy(void *to, uintptr_t from, size_t bytes);
+/* Whether [at, at + bytes) can be read: pages that were found readable a moment ago are taken as such. */
+bool guard_readable(uintptr_t at, size_t bytes);
+
+/* unwind.c: the stack that a signal interrupted, or with `context` NULL the caller's own. Number of frames. */
+unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enum unwind_end *end);
+
+/* python.c. An object with the interpreter's symbols was seen: from here on Python frames can be read. `dynamic` is its
+ * dynamic section, `bias` its load bias. */
+void python_look(uintptr_t bias, uintptr_t dynamic);
+/* Fills thread->python; WIRE_SAMPLE_GIL and WIRE_SAMPLE_PYTHON in `flags`; the running asyncio task's record. */
+unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task);
+
+/* One frame of the stack that both make together. */
+struct merged_frame {
+	uint64_t value;
+	uint8_t kind, flags;
+};
+/* Leaf-first native and Python frames into one stack, root first. Evaluation functions are replaced by the Python frames
+ * that they ran. *unmatched where the two do not fit; then nothing is dropped. Number of frames, at most `most`. */
+unsigned python_merge(const struct native_frame *native, unsigned native_count, const struct python_frame *python,
+		      unsigned python_count, struct merged_frame *out, unsigned most, bool *unmatched);
+
+/* sample.c: the stack as a node of the tree; one capture for CPU samples, thread creation and, later, allocations. */
+struct capture {
+	wire_id node;
+	uint32_t flags; /* of wire_sample */
+	wire_id task;
+};
+void capture_stack(struct agent_thread *thread, const ucontext_t *context, struct capture *out);
+
+#endif
