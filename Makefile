@@ -1,6 +1,6 @@
 # pitot - build, test, install.
 #
-#   make                     build/pitot, build/libpitot.so, build/libpitot.a
+#   make                     build/pitot, build/libpitot.so, build/libpitot.a, build/libpitot-agent.so
 #   make SAN=address,undefined   the same with sanitizers, in build-san/
 #   make unit                build and run the unit tests
 #   make lint format         look for mistakes; lay out the sources       (mk/lint.mk)
@@ -8,8 +8,8 @@
 #   make install uninstall   PREFIX=/usr/local DESTDIR=                   (mk/install.mk)
 #   make clean
 #
-# Every .c file below src/ belongs to the program, except src/lib (the public library); src/wire belongs to both. A new
-# file needs no change here.
+# Every .c file below src/ belongs to the program, except src/lib (the public library) and src/agent (the preloaded one,
+# mk/agent.mk); src/wire belongs to all of them. A new file needs no change here.
 
 VERSION := 0.1.0
 # Not `?=`: make has a CC of its own.
@@ -23,7 +23,7 @@ BUILD   ?= $(if $(SAN),build-san,build)
 SAN     ?=
 OPT     ?= -O2
 
-PACKAGES := sqlite3 yaml-0.1 jansson
+PACKAGES := sqlite3 yaml-0.1 jansson libdw libelf libprotobuf-c zlib
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS   ?= $(OPT) -g
 ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude -I$(BUILD)/gen \
@@ -32,9 +32,9 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude
 # Bound at start: a process that pitot forks stays small (ru_maxrss of what it starts begins at its size), because it never
 # looks a symbol up.
 ALL_LDFLAGS := -Wl,-z,now $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
-LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm
+LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm -pthread
 
-CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe run store stats analyze render cmd)))
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze render cmd)))
 CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
 LIB_SRC  := $(wildcard src/lib/*.c src/wire/*.c)
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)

@@ -50,8 +50,8 @@ struct agent_thread {
 	struct wire_thread *record; /* in the wire file */
 	wire_id record_id;
 	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
-	uintptr_t stack_low, stack_high; /* [low, high) of the pthread stack */
-	volatile int busy;               /* the agent is at work in this thread: a handler that finds it only counts */
+	uintptr_t stack_low, stack_high;              /* [low, high) of the pthread stack */
+	volatile int busy; /* the agent is at work in this thread: a handler that finds it only counts */
 	int clock_fd;
 	uint64_t clock_id; /* perf's own id of the event: the descriptor is ours only while it answers with it */
 	void *timer;
@@ -72,7 +72,7 @@ struct agent_thread *thread_self(void);
 
 /* file.c. All are async-signal-safe and give 0 or NULL where there is no room; the loss is counted by the caller. */
 void *file_record(struct agent_thread *thread, uint16_t kind, uint32_t bytes); /* zeroed but for its head */
-void file_publish(struct agent_thread *thread); /* after the record is filled */
+void file_publish(struct agent_thread *thread);                                /* after the record is filled */
 wire_id file_id(const void *entry);
 struct wire_header *file_header(void);
 struct wire_sample *file_sample(struct agent_thread *thread); /* file_sample_publish makes it visible */

@@ -44,7 +44,7 @@ struct profile_process {
 	uint64_t period_ns;
 	uint64_t cpu_ns; /* of the image; the process's own clock, or the threads' sum where it was killed */
 	uint64_t samples, weight_ns;
-	uint64_t lost;       /* samples known to be missing */
+	uint64_t lost; /* samples known to be missing */
 	uint64_t truncated, unmatched, busy;
 	uint64_t handler_ns; /* spent in the agent's handler */
 	uint64_t start_cost_ns;
@@ -80,12 +80,12 @@ struct profile_stack {
 };
 
 enum profile_sample_flag { /* as on the wire */
-	PROFILE_TRUNCATED = 1,
-	PROFILE_UNMATCHED = 2,
-	PROFILE_GIL = 4,
-	PROFILE_PYTHON = 8,
-	PROFILE_SYSCALL = 16,
-	PROFILE_BUSY = 32
+			   PROFILE_TRUNCATED = 1,
+			   PROFILE_UNMATCHED = 2,
+			   PROFILE_GIL = 4,
+			   PROFILE_PYTHON = 8,
+			   PROFILE_SYSCALL = 16,
+			   PROFILE_BUSY = 32
 };
 
 struct profile_sample {

@@ -24,6 +24,10 @@
  * A stack is a path in a tree of nodes: a node names its parent (the caller) and one frame. Equal paths are one node, up
  * to rare duplicates when two threads add the same one at once; a reader must not rely on uniqueness.
  *
+ * CPU time that no sample stands for is known all the same, and a reader accounts for it: `cpu_start_ns` of the header is what
+ * the image used before the agent began (loading, relocating; after an exec, less what the image before it used), and
+ * `cpu_end_ns` less `cpu_last_ns` of a thread is what it used after its last sample. So the weights add up to the CPU time.
+ *
  * A reader must trust nothing: ids may point anywhere, sizes may be wrong, parents may form cycles (a parent's id is not
  * always smaller than its child's), texts may lack their end.
  */
@@ -33,7 +37,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define WIRE_MAGIC 0x3152495754495031ULL
+#define WIRE_MAGIC  0x3152495754495031ULL
 #define WIRE_SUFFIX ".wire"
 /* "dir=/tmp/x;stage=3;cpu=999": what the agent is to do, in the environment of every profiled process. */
 #define WIRE_VARIABLE "PITOT_AGENT"
@@ -77,11 +81,11 @@ struct wire_header {
 	/* Process CPU time at the beginning and at the end of the file (0 where it was killed). */
 	uint64_t cpu_start_ns;
 	_Atomic uint64_t cpu_end_ns;
-	_Atomic uint64_t start_cost_ns; /* CPU time that starting the agent took */
-	_Atomic uint64_t lost_full;     /* samples without room */
-	_Atomic uint64_t lost_thread;   /* samples of threads that have no record */
+	_Atomic uint64_t start_cost_ns;  /* CPU time that starting the agent took */
+	_Atomic uint64_t lost_full;      /* samples without room */
+	_Atomic uint64_t lost_thread;    /* samples of threads that have no record */
 	_Atomic uint64_t threads_missed; /* threads for which no clock could be made */
-	char stop_reason[160];          /* why sampling ended early or never began; empty: it did not */
+	char stop_reason[160];           /* why sampling ended early or never began; empty: it did not */
 	char executable[WIRE_TEXT_MAX];
 };
 
@@ -135,8 +139,8 @@ struct wire_thread {
 	int32_t tid;
 	uint32_t is_main;
 	uint64_t start_mono_ns;
-	_Atomic uint64_t end_mono_ns; /* 0: still there, or killed */
-	uint64_t start_routine;       /* what pthread_create was given; 0: main */
+	_Atomic uint64_t end_mono_ns;               /* 0: still there, or killed */
+	uint64_t start_routine;                     /* what pthread_create was given; 0: main */
 	_Atomic uint64_t cpu_start_ns, cpu_last_ns; /* thread CPU time: when sampling began, at the last sample */
 	_Atomic uint64_t cpu_end_ns;                /* when it ended; 0: unknown */
 	_Atomic uint64_t samples, weight_ns;        /* weight_ns: sum of the weights */
@@ -175,8 +179,8 @@ struct wire_node {
 enum wire_sample_flag {
 	WIRE_SAMPLE_TRUNCATED = 1,
 	WIRE_SAMPLE_UNMATCHED = 2,
-	WIRE_SAMPLE_GIL = 4,    /* the thread held its interpreter's lock */
-	WIRE_SAMPLE_PYTHON = 8, /* the thread has a Python state, so the flag above means something */
+	WIRE_SAMPLE_GIL = 4,      /* the thread held its interpreter's lock */
+	WIRE_SAMPLE_PYTHON = 8,   /* the thread has a Python state, so the flag above means something */
 	WIRE_SAMPLE_SYSCALL = 16, /* it was inside a system call */
 	WIRE_SAMPLE_BUSY = 32
 };

@@ -1,0 +1,27 @@
+# libpitot-agent.so: preloaded into every profiled process. It links libc only, exports nothing but the functions that it
+# wraps, never leaves once it is loaded, and its thread-local state is of the kind that a signal handler may read.
+# libagent.a has the same objects for the unit tests: a test pulls in what it calls and nothing else.
+
+AGENT_SRC    := $(wildcard src/agent/*.c)
+AGENT_OBJ    := $(AGENT_SRC:src/%.c=$(BUILD)/agent-pic/%.o)
+# -fno-plt -z now: no lazy binding, hence no loader's lock, inside a handler. No stack protector: its canary check would end
+# the host. -fno-builtin-malloc: nothing here may be turned into a call of the allocator.
+AGENT_CFLAGS := -fPIC -ftls-model=initial-exec -fno-plt -fno-stack-protector -fno-builtin-malloc -fasynchronous-unwind-tables
+
+all: $(if $(AGENT_SRC),$(BUILD)/libpitot-agent.so)
+
+$(BUILD)/agent-pic/%.o: src/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/libpitot-agent.so: $(AGENT_OBJ)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot-agent.so -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) $^ -ldl -pthread -o $@
+
+$(BUILD)/libagent.a: $(AGENT_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# Unit tests of the agent's parts: tests/unit/test_agent_*.c.
+AGENT_UNIT := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_agent_*.c))
+$(foreach test,$(AGENT_UNIT),$(eval UNIT_LIBS_$(test) := $(BUILD)/libagent.a))
+$(AGENT_UNIT:%=$(BUILD)/unit/%): $(BUILD)/libagent.a
