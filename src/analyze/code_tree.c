@@ -7,6 +7,7 @@
  */
 #include "analyze/code_tree.h"
 #include "analyze/code_graft.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -171,13 +172,35 @@ static bool view_has(enum code_view view, enum frame_kind kind)
 	return (view == CODE_PYTHON) == (kind == FRAME_PYTHON);
 }
 
+/* The object's name in brackets; one text per object. */
+static const char *nameless(struct build *build, const char *function)
+{
+	size_t length = strcspn(function, "+");
+	for (size_t i = build->tree->names.len; i-- > 0;) {
+		const char *known = build->tree->names.items[i];
+		if (strlen(known) == length + 1 && strncmp(known, function, length) == 0)
+			return known;
+	}
+	struct str name = {0};
+	str_append_bytes(&name, function, length);
+	str_append_char(&name, ']');
+	vec_push(&build->tree->names, str_take(&name));
+	return *vec_last(&build->tree->names);
+}
+
+static bool is_nameless(const struct profile_frame *frame)
+{
+	return frame->kind == FRAME_NATIVE && frame->function[0] == '[' && strstr(frame->function, "+0x");
+}
+
 static void map_frames(struct build *build)
 {
 	const struct code_select *select = &build->tree->select;
 	for (size_t i = 0; i < build->profile->frames.len; i++) {
 		const struct profile_frame *frame = &build->profile->frames.items[i];
 		struct code_frame wanted = {.kind = frame->kind,
-					    .function = frame->function,
+					    .function = is_nameless(frame) ? nameless(build, frame->function)
+									   : frame->function,
 					    .module = frame->module,
 					    .file = frame->file,
 					    .line = select->by_line ? frame->line : 0,
@@ -315,6 +338,9 @@ void code_tree_build(const struct profile_data *profile, const struct code_selec
 
 void code_tree_fini(struct code_tree *tree)
 {
+	for (size_t i = 0; i < tree->names.len; i++)
+		free(tree->names.items[i]);
+	vec_fini(&tree->names);
 	vec_fini(&tree->frames);
 	vec_fini(&tree->nodes);
 	vec_fini(&tree->samples);

@@ -38,7 +38,8 @@ struct code_select {
 	bool graft_workers;
 };
 
-/* A frame as the view has it; unique within the tree. Text is borrowed from the profile. */
+/* A frame as the view has it; unique within the tree. Text is borrowed from the profile, or the tree's own. Native frames
+ * without a name ("[libfoo.so+0x1234]") are one per object, "[libfoo.so]": apart, each of their addresses would be a row. */
 struct code_frame {
 	enum frame_kind kind;
 	const char *function;
@@ -75,6 +76,7 @@ struct code_tree {
 	VEC(struct code_frame) frames;
 	VEC(struct code_node) nodes;     /* [0] is the root; parents before children */
 	VEC(struct code_sample) samples; /* by thread, then time */
+	VEC(char *) names;               /* of frames without one: "[libfoo.so]" */
 };
 
 const char *code_view_name(enum code_view view);
