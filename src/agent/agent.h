@@ -66,6 +66,7 @@ struct agent_thread {
 	} path[WIRE_STACK_MAX];
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
+	unsigned char window[4096]; /* of a stack that is not the thread's own, while it is walked */
 };
 
 /* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */
@@ -85,6 +86,8 @@ wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint
 /* module.c. Rises each time an object was unloaded. */
 uint16_t module_generation(void);
 void module_unloaded(void); /* called after every dlclose that removed something */
+/* In a forked child, before its first sample: its new file has no records yet, so each object is noted anew. */
+void module_restart(void);
 /* Makes sure that the object which holds `ip` has its record. Where it is seen for the first time, python_look is called
  * on it. False: no loaded object holds it. */
 bool module_note(struct agent_thread *thread, uintptr_t ip);
