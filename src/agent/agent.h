@@ -103,6 +103,7 @@ unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enu
 /* python.c. An object with the interpreter's symbols was seen: from here on Python frames can be read. `dynamic` is its
  * dynamic section, `bias` its load bias. */
 void python_look(uintptr_t bias, uintptr_t dynamic);
+void python_forked(void); /* like module_forked: code objects and tasks have no records in the new file yet */
 /* Fills thread->python; WIRE_SAMPLE_GIL and WIRE_SAMPLE_PYTHON in `flags`; the running asyncio task's record. */
 unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task);
 
