@@ -63,12 +63,22 @@ static void sum_lines(struct code_rows_of *of, const struct place *places)
 	}
 }
 
+/* What a worker did for a caller whose frames are all that the view has is of the caller's kind. */
+static enum frame_kind kind_of(const struct code_tree *tree, uint32_t node)
+{
+	while (node != CODE_ROOT && is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
+		node = tree->nodes.items[node].parent;
+	return node == CODE_ROOT ? FRAME_MARK : tree->frames.items[tree->nodes.items[node].frame].kind;
+}
+
 static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
 {
 	struct code_sum sums[FRAME_KIND_COUNT] = {0};
-	for (size_t i = 1; i < of->tree->nodes.len; i++) {
+	for (uint32_t i = 0; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
-		struct code_sum *sum = &sums[of->tree->frames.items[node->frame].kind];
+		if (node->self_samples == 0)
+			continue;
+		struct code_sum *sum = &sums[kind_of(of->tree, i)];
 		sum->self_ns += node->self_ns;
 		sum->self_samples += node->self_samples;
 	}

@@ -125,7 +125,7 @@ struct code_report {
 	double seconds; /* that the chosen samples stand for */
 	struct code_rows by_self, by_total, lines, modules;
 	struct code_rows path; /* from the root on, as long as one call has more than half of all time */
-	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame */
+	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame; no frame at all is a mark */
 	VEC(struct code_thread) threads;           /* the costliest first, as are the processes and tasks */
 	VEC(struct code_process) processes;
 	VEC(struct code_program) programs;

@@ -22,10 +22,10 @@ enum {
 	INTERVAL = 5, /* "±12.3" */
 	SECONDS = 8,
 	BAR_LEAST = 6,
-	BAR_MOST = 20,
-	NAME_LEAST = 16,
+	BAR_MOST = 24,
+	NAME_LEAST = 24,
+	NAME_MOST = 60,
 	PLACE_LEAST = 12,
-	PLACE_MOST = 36,
 	FUNCTIONS = 8,
 	LINES = 5,
 	OTHERS = 5, /* rows of the smaller tables */
@@ -77,21 +77,32 @@ static int numbers_width(const struct layout *layout)
 	return width + (layout->interval ? layout->interval + 1 : 0);
 }
 
-static int largest_place(const struct term *term, const struct code_rows *rows, size_t count)
+/* What the texts of a section would like to have. */
+struct wishes {
+	int name, place;
+};
+
+static const char *line_text(const struct code_row *row)
 {
-	int place = PLACE_LEAST;
-	for (size_t i = 0; i < count; i++) {
-		int width = place_width(term, &rows->items.items[i]);
-		place = width > place ? width : place;
-	}
-	return place > PLACE_MOST ? PLACE_MOST : place;
+	return row->source ? row->source + strspn(row->source, " \t") : row->function;
 }
 
-/* What is left for the texts is shared out: the place gets what it needs up to two fifths, the name the rest. */
-static struct layout fit(const struct term *term, int place)
+static void wish(const struct term *term, const struct code_rows *rows, size_t count, bool lines, struct wishes *wishes)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct code_row *row = &rows->items.items[i];
+		int place = place_width(term, row), name = text_width(term, lines ? line_text(row) : row->function);
+		wishes->place = place > wishes->place ? place : wishes->place;
+		wishes->name = name > wishes->name ? name : wishes->name;
+	}
+}
+
+/* What is left for the texts is shared out: the place gets what it needs up to two fifths, the name the rest, and what it
+ * does not need goes to the bar. */
+static struct layout fit(const struct term *term, const struct wishes *wishes)
 {
 	struct layout layout = {.term = term, .bar = BAR_LEAST, .interval = interval_width(term), .seconds = SECONDS};
-	int least = INDENT + NAME_LEAST + GAP + PLACE_LEAST;
+	int least = INDENT + NAME_LEAST + GAP + PLACE_LEAST, want = wishes->name < NAME_MOST ? wishes->name : NAME_MOST;
 	if (term->columns - numbers_width(&layout) < least + 14)
 		layout.seconds = 0;
 	if (term->columns - numbers_width(&layout) < least)
@@ -100,15 +111,14 @@ static struct layout fit(const struct term *term, int place)
 	if (!has_place && term->columns - numbers_width(&layout) < INDENT + NAME_LEAST)
 		layout.interval = 0;
 	int room = term->columns - numbers_width(&layout) - INDENT;
+	int place = wishes->place < PLACE_LEAST ? PLACE_LEAST : wishes->place;
 	layout.place = has_place ? (place < 2 * room / 5 ? place : 2 * room / 5) : 0;
-	layout.name = room - (layout.place ? layout.place + GAP : 0);
-	layout.name = layout.name < 1 ? 1 : layout.name;
-	/* A wide terminal: the bar grows before the names get more than they could need. */
-	int spare = layout.name - 44;
-	if (layout.bar && spare > 0) {
+	room -= layout.place ? layout.place + GAP : 0;
+	want = want < NAME_LEAST ? NAME_LEAST : want;
+	layout.name = room < want ? (room < 1 ? 1 : room) : want;
+	int spare = room - layout.name;
+	if (layout.bar && spare > 0)
 		layout.bar += spare > BAR_MOST - BAR_LEAST ? BAR_MOST - BAR_LEAST : spare;
-		layout.name = room - (layout.place ? layout.place + GAP : 0) - (layout.bar - BAR_LEAST);
-	}
 	return layout;
 }
 
@@ -219,10 +229,9 @@ static void put_lines(const struct layout *layout, const struct code_rows *rows,
 		const struct code_row *row = &rows->items.items[i];
 		struct str place = {0}, name = {0};
 		code_words_place(row, &place);
-		const char *source = row->source ? row->source + strspn(row->source, " \t") : NULL;
 		if (!layout->place)
 			str_appendf(&name, "%s ", str_text(&place));
-		str_append(&name, source ? source : row->function);
+		str_append(&name, line_text(row));
 		put_texts(layout, str_text(&name), str_text(&place));
 		put_numbers(layout, &row->self, &row->total);
 		str_fini(&place);
@@ -372,14 +381,29 @@ static void put_summary(const struct term *term, const struct code_report *code)
 	str_fini(&words);
 }
 
+static void put_neighbour(const struct layout *layout, const struct code_row *row)
+{
+	struct str place = {0};
+	code_words_place(row, &place);
+	put_texts(layout, row->function, str_text(&place));
+	put_numbers(layout, &row->total, NULL);
+	str_fini(&place);
+}
+
 static void put_calls(const struct term *term, const struct code_calls *calls)
 {
 	if (!calls->found) {
 		put_line(term, INDENT, STYLE_WARN, "", "no sample of this stage has that function");
 		return;
 	}
-	int place = largest_place(term, &calls->callers, rows_to_show(term, FUNCTIONS, calls->callers.items.len));
-	struct layout layout = fit(term, place);
+	size_t callers = rows_to_show(term, FUNCTIONS, calls->callers.items.len);
+	size_t callees = rows_to_show(term, FUNCTIONS, calls->callees.items.len);
+	size_t lines = rows_to_show(term, LINES, calls->lines.items.len);
+	struct wishes wishes = {0};
+	wish(term, &calls->callers, callers, false, &wishes);
+	wish(term, &calls->callees, callees, false, &wishes);
+	wish(term, &calls->lines, lines, true, &wishes);
+	struct layout layout = fit(term, &wishes);
 	char *words = code_row_words(&calls->function);
 	const struct {
 		const char *title;
@@ -392,16 +416,12 @@ static void put_calls(const struct term *term, const struct code_calls *calls)
 		size_t count = rows_to_show(term, FUNCTIONS, tables[i].rows->items.len);
 		if (count == 0)
 			continue;
-		put_titles(&layout, tables[i].title, "", "", i ? "Time in" : "Time from");
-		for (size_t k = 0; k < count; k++) {
-			struct code_row row = tables[i].rows->items.items[k];
-			row.self = row.total;
-			struct code_rows one = {.items = {.items = &row, .len = 1}};
-			put_functions(&layout, &one, 1);
-		}
+		put_titles(&layout, tables[i].title, "", "Share", "");
+		for (size_t k = 0; k < count; k++)
+			put_neighbour(&layout, &tables[i].rows->items.items[k]);
 	}
 	put_titles(&layout, "Its lines", "", "Self", "Total");
-	put_lines(&layout, &calls->lines, rows_to_show(term, LINES, calls->lines.items.len));
+	put_lines(&layout, &calls->lines, lines);
 	free(words);
 }
 
@@ -409,8 +429,10 @@ static void put_tables(const struct term *term, const struct code_report *code, 
 {
 	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->by_self.items.len);
 	size_t lines = rows_to_show(term, many ? LINES_EACH : LINES, code->lines.items.len);
-	int place = largest_place(term, &code->by_self, functions), other = largest_place(term, &code->lines, lines);
-	struct layout layout = fit(term, place > other ? place : other);
+	struct wishes wishes = {0};
+	wish(term, &code->by_self, functions, false, &wishes);
+	wish(term, &code->lines, lines, true, &wishes);
+	struct layout layout = fit(term, &wishes);
 	put_titles(&layout, "Function", "", "Self", "Total");
 	put_functions(&layout, &code->by_self, functions);
 	if (functions < code->by_self.items.len) {

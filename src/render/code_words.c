@@ -86,7 +86,8 @@ void code_words_summary(const struct code_report *code, struct str *out)
 	format_count((double)code->samples, samples);
 	str_appendf(out, "%s of CPU time%s in %s samples", seconds, code->repetitions > 1 ? " a repetition" : "",
 		    samples);
-	append_kinds(code, out);
+	if (code->view == CODE_MIXED)
+		append_kinds(code, out);
 }
 
 void code_words_path(const struct code_report *code, size_t most_columns, bool unicode, struct str *out)
