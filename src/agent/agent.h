@@ -41,6 +41,7 @@ struct python_frame {
 	uint32_t offset;     /* of the instruction, in bytes */
 	uintptr_t c_address; /* lies in the C frame of the evaluation function that runs it; 0: not known */
 	bool is_entry;       /* the outermost frame of its evaluation function's call */
+	bool awaits;         /* does not run: a task that awaits the frames before it. No evaluation function runs it */
 };
 
 enum unwind_end { UNWIND_ROOT, UNWIND_TRUNCATED };
