@@ -162,7 +162,7 @@ static void store_stage_metrics(struct collect *collect, const struct stage_sum 
 	}
 	if (sum->cpu_ns)
 		metric_set(&values[METRIC_PROFILE_OVERHEAD], (double)sum->handler_ns / (double)sum->cpu_ns,
-			   METHOD_EXACT, "agents' own clocks, handler and start");
+			   METHOD_EXACT, "agents' own clocks");
 	else
 		metric_set_absent(&values[METRIC_PROFILE_OVERHEAD], "no process of the stage had an agent");
 	struct store *store = collect->options->store;

@@ -474,7 +474,7 @@ void image_store(struct collect *collect, struct image *image)
 		sum->samples += process.samples;
 		sum->weight_ns += process.weight_ns;
 		sum->cpu_ns += cpu_ns;
-		sum->handler_ns += process.handler_ns + process.start_cost_ns;
+		sum->handler_ns += process.handler_ns;
 	}
 	close_image(&storing);
 }
