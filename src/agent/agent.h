@@ -98,7 +98,8 @@ void module_unloaded(void); /* called after every dlclose that removed something
 /* Makes sure that the object which holds `ip` has its record. Where it is seen for the first time, python_look is called
  * on it. False: no loaded object holds it. */
 bool module_note(struct agent_thread *thread, uintptr_t ip);
-void module_forked(void); /* in a fork's child, alone and with signals held: no object has its record in the new file yet */
+/* In a fork's child, alone and with signals held: no object has its record in the new file yet. */
+void module_forked(void);
 
 /* guard.c: copies memory of this process that may not be mapped. Async-signal-safe. */
 bool guard_copy(void *to, uintptr_t from, size_t bytes);
