@@ -266,6 +266,8 @@ static struct wire_header *map_file(int fd)
 	file.header = sys_map(file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
 	if (!file.header)
 		return NULL;
+	/* Reading ahead in a file that is all holes costs milliseconds on some file systems. */
+	syscall(SYS_madvise, file.header, file.bytes, MADV_RANDOM);
 	if (syscall(SYS_madvise, file.header, file.bytes, MADV_DONTFORK) == 0 && give_storage(0, WIRE_PAGE))
 		return file.header;
 	sys_unmap(file.header, file.bytes);
