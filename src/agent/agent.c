@@ -188,7 +188,7 @@ void agent_fork_child(void)
 	agent.pid = sys_getpid();
 	file_forget();
 	node_reset();
-	module_forked();
+	module_restart();
 	python_forked();
 	bool opened = file_open(&origin);
 	if (!opened)
