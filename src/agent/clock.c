@@ -10,6 +10,9 @@
  * thing every millisecond, are not sampled in step. That is a first event with a period of its own; after its first
  * signal it is replaced by the regular one.
  *
+ * Opening an event costs as much as making a thread. A program whose threads end before their first sample gets the cheap
+ * timer for the first one instead: it comes with the kernel's tick, and the event is opened then.
+ *
  * Where perf may not look into the kernel (perf_event_paranoid 2 and no privilege), ticks there are dropped. A second clock,
  * a timer as coarse as the kernel's tick, then looks after time that went by without a sample. Where there is no perf at all
  * the timer is the clock. Signals that fall together are no loss: a sample weighs what the thread used since its last.
@@ -20,9 +23,21 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { CLOCK_LEAST_NS = 20000 };
+enum {
+	CLOCK_LEAST_NS = 20000,
+	BRIEF_LEAST =
+		64 /* threads without a sample, after which it is worth while to look whether most are like that */
+};
 
 static _Atomic int best = WIRE_CLOCK_PERF;
+static _Atomic unsigned started, brief;
+
+/* Whether most threads of this program end before their first sample. */
+static bool is_mostly_brief(void)
+{
+	unsigned without = atomic_load_explicit(&brief, memory_order_relaxed);
+	return without >= BRIEF_LEAST && without > atomic_load_explicit(&started, memory_order_relaxed) / 4 * 3;
+}
 
 /* A random number below `most`: good enough to be out of step. */
 static uint64_t random_below(uint64_t most)
@@ -102,45 +117,66 @@ static bool start_timer(struct agent_thread *thread, uint64_t first_ns)
 	return thread->timer_runs;
 }
 
+static void stop_timer(struct agent_thread *thread)
+{
+	if (thread->timer_runs)
+		syscall(SYS_timer_delete, thread->timer);
+	thread->timer_runs = false;
+}
+
+/* The header tells of the coarsest clock that a thread had to take. */
+static void tell(int kind)
+{
+	struct wire_header *header = file_header();
+	if (atomic_load_explicit(&header->clock, memory_order_relaxed) < (uint32_t)kind)
+		atomic_store_explicit(&header->clock, (uint32_t)kind, memory_order_relaxed);
+}
+
 bool clock_start(struct agent_thread *thread)
 {
 	uint64_t period_ns = agent_period_ns();
 	uint64_t first_ns = CLOCK_LEAST_NS + random_below(period_ns);
 	clock_forget(thread);
-	thread->clock_waits = start_event(thread, first_ns);
-	int kind = atomic_load_explicit(&best, memory_order_relaxed);
-	bool runs = thread->clock_waits;
-	if (!runs)
-		kind = WIRE_CLOCK_TICK;
+	bool can_wait = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) && is_mostly_brief();
+	if (can_wait && atomic_load_explicit(&best, memory_order_relaxed) != WIRE_CLOCK_TICK) {
+		thread->clock_waits = start_timer(thread, first_ns);
+		if (thread->clock_waits)
+			return true;
+	}
+	bool runs = thread->clock_waits = start_event(thread, first_ns);
+	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
 	if (kind != WIRE_CLOCK_PERF)
 		runs |= start_timer(thread, runs ? period_ns : first_ns);
-	if (!runs)
-		return false;
-	/* The header tells of the coarsest clock that a thread had to take. */
-	struct wire_header *header = file_header();
-	if (atomic_load_explicit(&header->clock, memory_order_relaxed) < (uint32_t)kind)
-		atomic_store_explicit(&header->clock, (uint32_t)kind, memory_order_relaxed);
-	return true;
+	if (runs)
+		tell(kind);
+	return runs;
 }
 
 void clock_settle(struct agent_thread *thread)
 {
-	if (!thread->clock_waits)
-		return;
 	void *first = thread->clock_page;
 	thread->clock_waits = false;
-	if (start_event(thread, agent_period_ns()))
-		sys_unmap(first, WIRE_PAGE);
-	else
+	if (!start_event(thread, agent_period_ns())) {
 		thread->clock_page = first;
+		if (!first)
+			tell(WIRE_CLOCK_TICK);
+		return;
+	}
+	int kind = atomic_load_explicit(&best, memory_order_relaxed);
+	tell(kind);
+	if (first)
+		sys_unmap(first, WIRE_PAGE);
+	else if (kind == WIRE_CLOCK_PERF)
+		stop_timer(thread);
 }
 
 void clock_stop(struct agent_thread *thread)
 {
+	if (thread->clock_waits)
+		atomic_fetch_add_explicit(&brief, 1, memory_order_relaxed);
 	if (thread->clock_page)
 		sys_unmap(thread->clock_page, WIRE_PAGE);
-	if (thread->timer_runs)
-		syscall(SYS_timer_delete, thread->timer);
+	stop_timer(thread);
 	clock_forget(thread);
 }
 

@@ -120,7 +120,8 @@ static bool write_record(struct thread_slot *slot, bool is_main)
 	record->start_mono_ns = agent_mono_ns();
 	record->start_routine = is_main ? 0 : (uintptr_t)slot->start.routine;
 	record->creator = is_main ? 0 : slot->start.creator;
-	thread->cpu_last_ns = sys_thread_cpu_ns();
+	/* What a new thread used until here, making all this, is its first sample's. */
+	thread->cpu_last_ns = is_main ? sys_thread_cpu_ns() : 0;
 	atomic_store(&record->cpu_start_ns, thread->cpu_last_ns);
 	atomic_store(&record->cpu_last_ns, thread->cpu_last_ns);
 	thread_name(thread);
@@ -155,6 +156,7 @@ static void end(struct thread_slot *slot)
 {
 	struct agent_thread *thread = &slot->thread;
 	thread->busy = 1;
+	sample_hold(true);
 	clock_stop(thread);
 	thread_name(thread);
 	atomic_store(&thread->record->end_mono_ns, agent_mono_ns());
