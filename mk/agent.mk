@@ -25,3 +25,10 @@ $(BUILD)/libagent.a: $(AGENT_OBJ)
 AGENT_UNIT := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_agent_*.c))
 $(foreach test,$(AGENT_UNIT),$(eval UNIT_LIBS_$(test) := $(BUILD)/libagent.a))
 $(AGENT_UNIT:%=$(BUILD)/unit/%): $(BUILD)/libagent.a
+
+# C++ that a test of the unwinder loads. Bound lazily unless the test asks otherwise.
+$(BUILD)/unit/libthrower.so: tests/unit/thrower.cc
+	@mkdir -p $(@D)
+	$(CXX) -Wall -Wextra -Werror -O2 -g -fPIC -shared -Wl,-z,lazy $< -o $@
+
+$(BUILD)/unit/test_agent_unwind: | $(BUILD)/unit/libthrower.so

@@ -66,6 +66,7 @@ struct agent_thread {
 	} path[WIRE_STACK_MAX];
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
+	unsigned char window[4096]; /* of a stack that is not the thread's own, while it is walked */
 };
 
 /* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */
@@ -85,6 +86,8 @@ wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint
 /* module.c. Rises each time an object was unloaded. */
 uint16_t module_generation(void);
 void module_unloaded(void); /* called after every dlclose that removed something */
+/* In a forked child, before its first sample: its new file has no records yet, so each object is noted anew. */
+void module_restart(void);
 /* Makes sure that the object which holds `ip` has its record. Where it is seen for the first time, python_look is called
  * on it. False: no loaded object holds it. */
 bool module_note(struct agent_thread *thread, uintptr_t ip);
@@ -100,6 +103,7 @@ unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enu
 /* python.c. An object with the interpreter's symbols was seen: from here on Python frames can be read. `dynamic` is its
  * dynamic section, `bias` its load bias. */
 void python_look(uintptr_t bias, uintptr_t dynamic);
+void python_forked(void); /* like module_forked: code objects and tasks have no records in the new file yet */
 /* Fills thread->python; WIRE_SAMPLE_GIL and WIRE_SAMPLE_PYTHON in `flags`; the running asyncio task's record. */
 unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task);
 

@@ -2,11 +2,11 @@
  * export_callgrind.c - the profile format of callgrind, for KCachegrind, QCachegrind and callgrind_annotate.
  *
  * Costs are the nanoseconds and the number of samples, by line. Samples do not count calls: where the format wants their
- * number, the number of samples with that call stands.
+ * number, the number of samples with that call stands. Every path begins in "[all]", so that every other function is called
+ * by one.
  *
- * Recursion: readers take self cost plus the cost of the calls made as a function's inclusive cost. That counts a sample
- * once only if each function on its path charges it to one call. So a call counts where its caller is the innermost one of
- * that function on the path; other calls are listed, to show who calls whom, with the cost that is left, often none.
+ * Recursion is counted as callgrind does it: the cost of a call is nothing while the called function is already running
+ * further out. So the calls of a function add up to the time with it on the stack, each moment once.
  */
 #include "render/export_words.h"
 #include "render/exports.h"
@@ -15,6 +15,10 @@
 
 #include <inttypes.h>
 #include <string.h>
+
+/* In place of a frame. */
+#define ALL      EXPORT_CUT
+#define PATHLESS (EXPORT_CUT - 1)
 
 /* Sorts before every call. */
 enum { SELF = 0 };
@@ -28,38 +32,48 @@ struct row {
 
 struct grind {
 	const struct code_tree *tree;
-	struct text_ids functions; /* "module\nfile\nname" */
-	VEC(uint32_t) frames;      /* one frame of each function; that of the pathless one is EXPORT_CUT */
+	struct text_ids functions; /* "file\nname": what readers take for the same function */
+	VEC(uint32_t) frames;      /* one frame of each function; ALL, PATHLESS */
 	VEC(size_t) function_of;   /* by frame */
-	VEC(uint64_t) repeated_ns; /* by node: of its total, what the same caller has again further in */
-	VEC(uint64_t) repeated_samples;
+	VEC(bool) recursive;       /* by node: its function is further out on the path as well */
 	VEC(struct row) rows;
 	struct text_ids names, files, objects; /* that were written in full */
 	struct str *out;
 };
 
+static const struct code_frame *frame_at(const struct code_tree *tree, uint32_t frame)
+{
+	return frame < PATHLESS ? &tree->frames.items[frame] : NULL;
+}
+
 /* Names in Python are short and many methods of one file share theirs: the line tells them apart. */
 static void function_name(struct str *out, const struct code_tree *tree, uint32_t frame)
 {
-	if (frame == EXPORT_CUT) {
-		str_append(out, export_pathless_name(tree));
-		return;
-	}
-	const struct code_frame *it = &tree->frames.items[frame];
+	const struct code_frame *it = frame_at(tree, frame);
 	struct str name = {0};
-	str_append(&name, it->function && *it->function ? it->function : "[no name]");
-	if (it->kind == FRAME_PYTHON && it->first_line)
+	if (!it)
+		str_append(&name, frame == ALL ? "[all]" : export_pathless_name(tree));
+	else
+		str_append(&name, it->function && *it->function ? it->function : "[no name]");
+	if (it && it->kind == FRAME_PYTHON && it->first_line)
 		str_appendf(&name, ":%d", it->first_line);
 	text_append_clean(out, str_text(&name), true);
 	str_fini(&name);
 }
 
+/* Where no source file is known, the object keeps functions of the same name apart. */
+static void file_name(struct str *out, const struct code_tree *tree, uint32_t frame)
+{
+	const struct code_frame *it = frame_at(tree, frame);
+	text_append_clean(out, it && it->file ? it->file : it && it->module ? it->module : "???", true);
+}
+
 static size_t add_function(struct grind *grind, uint32_t frame)
 {
-	const struct code_frame *it = frame == EXPORT_CUT ? NULL : &grind->tree->frames.items[frame];
 	struct str key = {0};
 	bool is_new;
-	str_appendf(&key, "%s\n%s\n", it && it->module ? it->module : "", it && it->file ? it->file : "");
+	file_name(&key, grind->tree, frame);
+	str_append_char(&key, '\n');
 	function_name(&key, grind->tree, frame);
 	size_t function = text_ids_of(&grind->functions, str_text(&key), &is_new);
 	if (is_new)
@@ -71,30 +85,26 @@ static size_t add_function(struct grind *grind, uint32_t frame)
 struct walk {
 	VEC(uint32_t) first_child, next_sibling; /* by node; CODE_ROOT: none */
 	VEC(uint32_t) path;                      /* nodes from the outermost on */
-	VEC(size_t) shadowed;                    /* by depth: what `innermost` said before */
-	VEC(size_t) innermost;                   /* by function: depth of it on the path plus one; 0: not on it */
+	VEC(size_t) running;                     /* by function: how often it is on the path */
 };
+
+static size_t function_at(const struct grind *grind, uint32_t node)
+{
+	return grind->function_of.items[grind->tree->nodes.items[node].frame];
+}
 
 static void enter(struct grind *grind, struct walk *walk, uint32_t node)
 {
-	const struct code_node *it = &grind->tree->nodes.items[node];
-	size_t function = grind->function_of.items[it->frame], outer = walk->innermost.items[function];
+	grind->recursive.items[node] = walk->running.items[function_at(grind, node)]++ > 0;
 	vec_push(&walk->path, node);
-	vec_push(&walk->shadowed, outer);
-	walk->innermost.items[function] = walk->path.len;
-	if (outer == 0)
-		return;
-	/* The same function is further out: what it called there is charged to this one. */
-	uint32_t called = walk->path.items[outer];
-	grind->repeated_ns.items[called] += it->total_ns;
-	grind->repeated_samples.items[called] += it->total_samples;
 }
 
-static void leave(struct grind *grind, struct walk *walk)
+/* The next node: beside the one that is left, or none. */
+static uint32_t leave(struct grind *grind, struct walk *walk)
 {
 	uint32_t node = walk->path.items[--walk->path.len];
-	size_t function = grind->function_of.items[grind->tree->nodes.items[node].frame];
-	walk->innermost.items[function] = walk->shadowed.items[--walk->shadowed.len];
+	walk->running.items[function_at(grind, node)]--;
+	return walk->next_sibling.items[node];
 }
 
 static void link_children(const struct code_tree *tree, struct walk *walk)
@@ -109,54 +119,72 @@ static void link_children(const struct code_tree *tree, struct walk *walk)
 }
 
 /* Without recursion of its own: a path may be a hundred thousand frames deep. */
-static void find_repeated(struct grind *grind)
+static void find_recursive(struct grind *grind)
 {
-	const struct code_tree *tree = grind->tree;
 	struct walk walk = {0};
-	link_children(tree, &walk);
-	vec_reserve(&walk.innermost, grind->frames.len);
-	vec_reserve(&grind->repeated_ns, tree->nodes.len);
-	vec_reserve(&grind->repeated_samples, tree->nodes.len);
+	link_children(grind->tree, &walk);
+	vec_reserve(&walk.running, grind->frames.len);
+	vec_reserve(&grind->recursive, grind->tree->nodes.len);
 	uint32_t node = walk.first_child.items[CODE_ROOT];
 	while (node != CODE_ROOT) {
 		enter(grind, &walk, node);
-		uint32_t next = walk.first_child.items[node];
-		while (next == CODE_ROOT && walk.path.len) {
-			next = walk.next_sibling.items[walk.path.items[walk.path.len - 1]];
-			leave(grind, &walk);
-		}
-		node = next;
+		node = walk.first_child.items[node];
+		while (node == CODE_ROOT && walk.path.len)
+			node = leave(grind, &walk);
 	}
 	vec_fini(&walk.first_child);
 	vec_fini(&walk.next_sibling);
 	vec_fini(&walk.path);
-	vec_fini(&walk.shadowed);
-	vec_fini(&walk.innermost);
+	vec_fini(&walk.running);
 }
 
-static void add_rows(struct grind *grind, size_t pathless)
+static void add_call(struct grind *grind, uint32_t node, size_t all)
 {
 	const struct code_tree *tree = grind->tree;
-	for (uint32_t i = 0; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i], *caller = &tree->nodes.items[node->parent];
-		const struct code_frame *frame = i == CODE_ROOT ? NULL : &tree->frames.items[node->frame];
-		size_t function = frame ? grind->function_of.items[node->frame] : pathless;
-		struct row self = {.function = function,
-				   .line = frame ? export_frame_line(frame) : 0,
+	const struct code_node *it = &tree->nodes.items[node];
+	bool outermost = it->parent == CODE_ROOT, counts = !grind->recursive.items[node];
+	const struct code_frame *caller = &tree->frames.items[tree->nodes.items[it->parent].frame];
+	struct row call = {.function = outermost ? all : function_at(grind, it->parent),
+			   .callee = function_at(grind, node) + 1,
+			   .line = outermost ? 0 : export_frame_line(caller),
+			   .callee_line = tree->frames.items[it->frame].first_line,
+			   .ns = counts ? it->total_ns : 0,
+			   .samples = counts ? it->total_samples : 0,
+			   .calls = it->total_samples};
+	vec_push(&grind->rows, call);
+}
+
+/* Samples without a path are a function of their own. */
+static void add_pathless(struct grind *grind, size_t all)
+{
+	const struct code_node *root = &grind->tree->nodes.items[CODE_ROOT];
+	size_t function = add_function(grind, PATHLESS);
+	struct row self = {.function = function, .ns = root->self_ns, .samples = root->self_samples};
+	struct row call = {.function = all,
+			   .callee = function + 1,
+			   .ns = root->self_ns,
+			   .samples = root->self_samples,
+			   .calls = root->self_samples};
+	if (root->self_samples) {
+		vec_push(&grind->rows, self);
+		vec_push(&grind->rows, call);
+	}
+}
+
+static void add_rows(struct grind *grind)
+{
+	const struct code_tree *tree = grind->tree;
+	size_t all = add_function(grind, ALL);
+	add_pathless(grind, all);
+	for (uint32_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		struct row self = {.function = function_at(grind, i),
+				   .line = export_frame_line(&tree->frames.items[node->frame]),
 				   .ns = node->self_ns,
 				   .samples = node->self_samples};
-		if (self.ns || self.samples)
+		if (self.samples)
 			vec_push(&grind->rows, self);
-		if (!frame || node->parent == CODE_ROOT)
-			continue;
-		struct row call = {.function = grind->function_of.items[caller->frame],
-				   .callee = function + 1,
-				   .line = export_frame_line(&tree->frames.items[caller->frame]),
-				   .callee_line = frame->first_line,
-				   .ns = node->total_ns - grind->repeated_ns.items[i],
-				   .samples = node->total_samples - grind->repeated_samples.items[i],
-				   .calls = node->total_samples};
-		vec_push(&grind->rows, call);
+		add_call(grind, i, all);
 	}
 }
 
@@ -203,22 +231,18 @@ static void put_name(struct grind *grind, const char *key, struct text_ids *ids,
 	str_append_char(grind->out, '\n');
 }
 
-static void put_place(struct grind *grind, const char *key, struct text_ids *ids, const char *place)
-{
-	struct str clean = {0};
-	text_append_clean(&clean, place ? place : "???", true);
-	put_name(grind, key, ids, str_text(&clean));
-	str_fini(&clean);
-}
-
 static void put_function(struct grind *grind, size_t function, const char *const *keys)
 {
 	uint32_t frame = grind->frames.items[function];
-	const struct code_frame *it = frame == EXPORT_CUT ? NULL : &grind->tree->frames.items[frame];
+	const struct code_frame *it = frame_at(grind->tree, frame);
 	struct str name = {0};
+	text_append_clean(&name, it && it->module ? it->module : "???", true);
+	put_name(grind, keys[0], &grind->objects, str_text(&name));
+	str_clear(&name);
+	file_name(&name, grind->tree, frame);
+	put_name(grind, keys[1], &grind->files, str_text(&name));
+	str_clear(&name);
 	function_name(&name, grind->tree, frame);
-	put_place(grind, keys[0], &grind->objects, it ? it->module : NULL);
-	put_place(grind, keys[1], &grind->files, it ? it->file : NULL);
 	put_name(grind, keys[2], &grind->names, str_text(&name));
 	str_fini(&name);
 }
@@ -259,9 +283,8 @@ static int render_callgrind(const struct code_tree *tree, const struct report *r
 	(void)err;
 	for (uint32_t i = 0; i < tree->frames.len; i++)
 		vec_push(&grind.function_of, add_function(&grind, i));
-	size_t pathless = add_function(&grind, EXPORT_CUT);
-	find_repeated(&grind);
-	add_rows(&grind, pathless);
+	find_recursive(&grind);
+	add_rows(&grind);
 	merge_rows(&grind);
 	put_head(&grind, report);
 	put_rows(&grind);
@@ -271,8 +294,7 @@ static int render_callgrind(const struct code_tree *tree, const struct report *r
 	text_ids_fini(&grind.objects);
 	vec_fini(&grind.frames);
 	vec_fini(&grind.function_of);
-	vec_fini(&grind.repeated_ns);
-	vec_fini(&grind.repeated_samples);
+	vec_fini(&grind.recursive);
 	vec_fini(&grind.rows);
 	return 0;
 }

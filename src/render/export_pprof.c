@@ -8,6 +8,7 @@
  */
 #include "render/export_words.h"
 #include "render/exports.h"
+#include "render/text.h"
 #include "render/text_ids.h"
 
 #include "pprof.pb-c.h"
@@ -48,9 +49,10 @@ static void *take(struct pprof *pprof, size_t bytes)
 	return memory;
 }
 
+/* pprof prints names on terminals as they are. */
 static int64_t text_of(struct pprof *pprof, const char *text)
 {
-	char *clean = str_utf8_clean(text ? text : "", strlen(text ? text : ""));
+	char *clean = text_clean(text, true);
 	int64_t number = (int64_t)text_ids_of(&pprof->texts, clean, NULL);
 	free(clean);
 	return number;
@@ -98,7 +100,9 @@ static uint64_t function_of_frame(struct pprof *pprof, const struct code_frame *
 {
 	struct str name = {0};
 	export_frame_place(&name, frame);
-	uint64_t id = function_of(pprof, str_text(&name), frame->function, frame->file, frame->first_line);
+	/* The linker's name of native code is not known; ours in its place would make pprof cut templates and arguments. */
+	const char *plain = frame->kind == FRAME_PYTHON ? frame->function : NULL;
+	uint64_t id = function_of(pprof, str_text(&name), plain, frame->file, frame->first_line);
 	str_fini(&name);
 	return id;
 }
