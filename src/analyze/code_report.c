@@ -63,12 +63,22 @@ static void sum_lines(struct code_rows_of *of, const struct place *places)
 	}
 }
 
+/* What a worker did for a caller whose frames are all that the view has is of the caller's kind. */
+static enum frame_kind kind_of(const struct code_tree *tree, uint32_t node)
+{
+	while (node != CODE_ROOT && is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
+		node = tree->nodes.items[node].parent;
+	return node == CODE_ROOT ? FRAME_MARK : tree->frames.items[tree->nodes.items[node].frame].kind;
+}
+
 static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
 {
 	struct code_sum sums[FRAME_KIND_COUNT] = {0};
-	for (size_t i = 1; i < of->tree->nodes.len; i++) {
+	for (uint32_t i = 0; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
-		struct code_sum *sum = &sums[of->tree->frames.items[node->frame].kind];
+		if (node->self_samples == 0)
+			continue;
+		struct code_sum *sum = &sums[kind_of(of->tree, i)];
 		sum->self_ns += node->self_ns;
 		sum->self_samples += node->self_samples;
 	}
@@ -169,6 +179,41 @@ static void add_tasks(const struct code_rows_of *of, struct code_report *out)
 	free(sums);
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static int by_executable(const void *a, const void *b)
+{
+	const struct code_process *x = a, *y = b;
+	const char *first = x->process->executable, *second = y->process->executable;
+	return strcmp(base_name(first ? first : "?"), base_name(second ? second : "?"));
+}
+
+/* `processes` are in no order yet: they may be sorted by what they ran. */
+static void add_programs(const struct code_rows_of *of, struct code_report *out)
+{
+	uint64_t ns = 0, samples = 0;
+	if (out->processes.len > 1)
+		qsort(out->processes.items, out->processes.len, sizeof(*out->processes.items), by_executable);
+	for (size_t i = 0; i < out->processes.len; i++) {
+		const struct code_process *process = &out->processes.items[i];
+		const char *name = process->process->executable ? base_name(process->process->executable) : "?";
+		if (out->programs.len == 0 || strcmp(vec_last(&out->programs)->name, name) != 0) {
+			vec_push(&out->programs, ((struct code_program){.name = name}));
+			ns = samples = 0;
+		}
+		struct code_program *program = vec_last(&out->programs);
+		ns += (uint64_t)llround(process->share.share * (double)of->scale.total_ns);
+		samples += process->share.samples;
+		program->processes++;
+		program->python = program->python ? program->python : process->process->python;
+		program->share = code_share_of(&of->scale, ns, samples);
+	}
+}
+
 static int by_seconds(double a, double b)
 {
 	return (a < b) - (a > b);
@@ -195,14 +240,41 @@ static int by_task(const void *a, const void *b)
 	return seconds ? seconds : strcmp(x->name, y->name);
 }
 
-static void sort_people(struct code_report *out)
+static int by_program(const void *a, const void *b)
 {
+	const struct code_program *x = a, *y = b;
+	int seconds = by_seconds(x->share.seconds, y->share.seconds);
+	return seconds ? seconds : strcmp(x->name, y->name);
+}
+
+static void sort_shares(struct code_report *out)
+{
+	if (out->programs.len > 1)
+		qsort(out->programs.items, out->programs.len, sizeof(*out->programs.items), by_program);
 	if (out->threads.len > 1)
 		qsort(out->threads.items, out->threads.len, sizeof(*out->threads.items), by_thread);
 	if (out->processes.len > 1)
 		qsort(out->processes.items, out->processes.len, sizeof(*out->processes.items), by_process);
 	if (out->tasks.len > 1)
 		qsort(out->tasks.items, out->tasks.len, sizeof(*out->tasks.items), by_task);
+}
+
+/* Children come after their parents, so the first node of the last depth that qualifies is found in one pass. */
+static void add_path(const struct code_rows_of *of, struct code_report *out)
+{
+	const struct code_tree *tree = of->tree;
+	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
+	uint32_t at = CODE_ROOT;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (node->parent != at || 2 * node->total_ns <= all_ns)
+			continue;
+		struct code_row row = code_row_of_frame(of, node->frame);
+		row.self = code_share_of(&of->scale, node->self_ns, node->self_samples);
+		row.total = code_share_of(&of->scale, node->total_ns, node->total_samples);
+		vec_push(&out->path.items, row);
+		at = (uint32_t)i;
+	}
 }
 
 /* A sample stands for the time before it: what lies in the bucket of its own moment is off by a period at most. */
@@ -246,7 +318,9 @@ static void fill(struct code_rows_of *of, const struct code_request *request, co
 	add_threads(of, places, out);
 	add_processes(of, out);
 	add_tasks(of, out);
-	sort_people(out);
+	add_programs(of, out);
+	sort_shares(out);
+	add_path(of, out);
 	add_timeline(of->tree, &last->row, out);
 	free(places);
 }
@@ -311,6 +385,8 @@ void code_report_free(struct code_report *report)
 	vec_fini(&report->by_total.items);
 	vec_fini(&report->lines.items);
 	vec_fini(&report->modules.items);
+	vec_fini(&report->path.items);
+	vec_fini(&report->programs);
 	vec_fini(&report->threads);
 	vec_fini(&report->processes);
 	vec_fini(&report->tasks);

@@ -64,6 +64,14 @@ struct code_process {
 	struct code_share share;
 };
 
+/* The processes of one executable. */
+struct code_program {
+	const char *name;   /* of the file, without its folder */
+	size_t processes;   /* images: one that called exec counts for both */
+	const char *python; /* version; NULL: none was found in any of them */
+	struct code_share share;
+};
+
 struct code_task {
 	const char *name;
 	struct code_share share;
@@ -116,9 +124,11 @@ struct code_report {
 	uint64_t samples;
 	double seconds; /* that the chosen samples stand for */
 	struct code_rows by_self, by_total, lines, modules;
-	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame */
+	struct code_rows path; /* from the root on, as long as one call has more than half of all time */
+	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame; no frame at all is a mark */
 	VEC(struct code_thread) threads;           /* the costliest first, as are the processes and tasks */
 	VEC(struct code_process) processes;
+	VEC(struct code_program) programs;
 	VEC(struct code_task) tasks;
 	VEC(double) timeline; /* seconds of CPU time per bucket, over the last repetition's time */
 	double timeline_from_s, bucket_s;

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 from stage import PITOT, compile_work, run_pitot
 
-from code_profile import CodeProfile, pythons
+from code_profile import CodeProfile, pythons, some_pythons
 
 HZ = 999
 POINTS = 2  # percentage points
@@ -63,7 +63,7 @@ def is_native_work(sample):
     return leaf.kind == "native" and "python3" not in os.path.basename(leaf.module or "")
 
 
-@pytest.mark.parametrize("version", pythons())
+@pytest.mark.parametrize("version", some_pythons())
 def test_native_and_python_time_are_told_apart(code, script, version):
     seen = code([pythons()[version], *script("code_mixed.py", 1.5)], "--cpu=2999")
     check_shares(seen, {"python_part": "python_s", "native_part": "native_s"}, 3)
