@@ -32,13 +32,14 @@ struct code_select {
 	const int64_t *stage_ids; /* only of these */
 	size_t stage_count;       /* 0: of all */
 	int pid, tid;             /* 0: any */
-	uint64_t from_ns, to_ns;  /* since the run began; 0, 0: all */
+	uint64_t from_ns, to_ns;  /* since the run began; to_ns 0: to the end */
 	enum code_view view;
 	bool by_line; /* frames of one function but other lines are apart; else one frame with line 0 */
 	bool graft_workers;
 };
 
-/* A frame as the view has it; unique within the tree. Text is borrowed from the profile. */
+/* A frame as the view has it; unique within the tree. Text is borrowed from the profile, or the tree's own. Native frames
+ * without a name ("[libfoo.so+0x1234]") are one per object, "[libfoo.so]": apart, each of their addresses would be a row. */
 struct code_frame {
 	enum frame_kind kind;
 	const char *function;
@@ -50,6 +51,9 @@ struct code_frame {
 };
 
 enum { CODE_ROOT = 0 };
+
+/* The mark between a starter's stack and a worker's. */
+#define CODE_WORKER_FRAME "[worker thread]"
 
 struct code_node {
 	uint32_t parent; /* index of the node; smaller than its own; of the root: the root */
@@ -72,6 +76,7 @@ struct code_tree {
 	VEC(struct code_frame) frames;
 	VEC(struct code_node) nodes;     /* [0] is the root; parents before children */
 	VEC(struct code_sample) samples; /* by thread, then time */
+	VEC(char *) names;               /* of frames without one: "[libfoo.so]" */
 };
 
 const char *code_view_name(enum code_view view);
@@ -80,7 +85,8 @@ int code_view_find(const char *name); /* -1 where there is none */
 void code_tree_build(const struct profile_data *profile, const struct code_select *select, struct code_tree *out);
 void code_tree_fini(struct code_tree *tree);
 
-/* Frame indices of a node's path, root first, without the root node itself; returns the depth. `most` bounds it. */
+/* Frame indices of a node's path, root first, without the root node itself; returns how many. Of a path that is longer than
+ * `most`, the part at the root. */
 size_t code_tree_path(const struct code_tree *tree, uint32_t node, uint32_t *out, size_t most);
 
 #endif

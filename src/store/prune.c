@@ -37,7 +37,8 @@ static const char *damaged_obstacle(const char *path)
 	if (got < HEADER_SIZE || memcmp(header, "SQLite format 3", 16) != 0 ||
 	    big_endian(header + HEADER_APPLICATION) != SQL_APPLICATION_ID)
 		return "cannot be told to be a run file";
-	return big_endian(header + HEADER_VERSION) == SQL_SCHEMA_VERSION ? NULL : "is of another version of pitot";
+	uint32_t version = big_endian(header + HEADER_VERSION);
+	return version >= 1 && version <= SQL_SCHEMA_VERSION ? NULL : "is of another version of pitot";
 }
 
 /* When the file or its log last changed. */

@@ -17,9 +17,17 @@ enum {
 	LONGEST_VALUE = 256 << 20, /* a longer text or blob is refused by SQLite */
 };
 
-/* Every table of schema version 1. */
-static const char *const tables[] = {"run",    "param",  "host",     "gate",    "stage", "metric", "process",
-				     "series", "sample", "artifact", "quality", "event", "log"};
+/* Every table, and the schema version that it came with. */
+static const struct {
+	const char *name;
+	int since;
+} tables[] = {{"run", 1},        {"param", 1},           {"host", 1},
+	      {"gate", 1},       {"stage", 1},           {"metric", 1},
+	      {"process", 1},    {"series", 1},          {"sample", 1},
+	      {"artifact", 1},   {"quality", 1},         {"event", 1},
+	      {"log", 1},        {"profile_process", 2}, {"profile_thread", 2},
+	      {"frame", 2},      {"stack", 2},           {"task", 2},
+	      {"cpu_sample", 2}, {"source_line", 2},     {"profile_gap", 2}};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)
@@ -271,6 +279,7 @@ static int check_version(struct reader *reader, struct err *err)
 		reader->broken = "its schema version does not exist";
 		return reader_damaged(reader, err);
 	}
+	reader->version = version;
 	return 0;
 }
 
@@ -290,13 +299,13 @@ static int check_tables(struct reader *reader, struct err *err)
 	while (!code && (code = reader_step(reader, statement, err)) > 0) {
 		const char *name = (const char *)sqlite3_column_text(statement, 0);
 		for (int i = 0; i < TABLES; i++)
-			found[i] = found[i] || (name && strcmp(name, tables[i]) == 0);
+			found[i] = found[i] || (name && strcmp(name, tables[i].name) == 0);
 		code = 0;
 	}
 	sqlite3_finalize(statement);
 	for (int i = 0; i < TABLES && !code; i++)
-		if (!found[i])
-			code = not_plain(reader, tables[i], err);
+		if (!found[i] && tables[i].since <= reader->version)
+			code = not_plain(reader, tables[i].name, err);
 	return code;
 }
 

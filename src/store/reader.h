@@ -20,6 +20,7 @@ struct reader {
 	const char *path; /* borrowed, for messages */
 	char *copy;       /* folder of the copy that is read instead, or NULL */
 	uint64_t bytes;   /* of the file and its write-ahead log */
+	int64_t version;  /* of the schema */
 	uint64_t steps_left, rows_left, text_left;
 	const char *broken; /* what is wrong, or NULL; static text */
 };

@@ -1,4 +1,4 @@
--- schema.sql - the run file: one SQLite database per run, schema version 1.
+-- schema.sql - the run file: one SQLite database per run, schema version 2.
 --
 -- Compiled into pitot as a string and executed once, when a run file is made. docs/run-file.md describes every table,
 -- column and view; a test holds the two together.
@@ -13,9 +13,10 @@
 -- because of a row that could not be written. STRICT tables are not used, so that sqlite3 before 3.37 can open the file.
 --
 -- A reader accepts a file by application_id ("Pito") and user_version; later versions add tables and columns.
+--   2        the code profile: profile_process, profile_thread, frame, stack, task, cpu_sample, source_line, profile_gap
 
 PRAGMA application_id = 0x5069746F;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- Exactly one row: what was run, by which pitot, where and how.
 CREATE TABLE run (
@@ -183,6 +184,106 @@ CREATE TABLE event (
 	text TEXT NOT NULL
 );
 
+-- The code profile (pitot run --cpu). Ids count from 1 without gaps, and a stack's parent has a smaller id than its own.
+
+-- One row per process image that had an agent; a process that called exec has one per image.
+CREATE TABLE profile_process (
+	id INTEGER PRIMARY KEY,
+	stage_id INTEGER NOT NULL REFERENCES stage (id),
+	pid INTEGER NOT NULL,
+	ppid INTEGER NOT NULL,
+	start_ns INTEGER NOT NULL,
+	end_ns INTEGER NOT NULL,
+	executable TEXT,
+	python TEXT,
+	clock TEXT,
+	ending TEXT NOT NULL CHECK (ending IN ('exit', 'exec', 'killed', 'stopped')),
+	note TEXT,
+	period_ns INTEGER NOT NULL,
+	cpu_ns INTEGER NOT NULL,
+	samples INTEGER NOT NULL,
+	weight_ns INTEGER NOT NULL,
+	lost INTEGER NOT NULL,
+	truncated INTEGER NOT NULL,
+	unmatched INTEGER NOT NULL,
+	busy INTEGER NOT NULL,
+	handler_ns INTEGER NOT NULL,
+	start_cost_ns INTEGER NOT NULL
+);
+
+CREATE TABLE profile_thread (
+	id INTEGER PRIMARY KEY,
+	process_id INTEGER NOT NULL REFERENCES profile_process (id),
+	tid INTEGER NOT NULL,
+	is_main INTEGER NOT NULL CHECK (is_main IN (0, 1)),
+	name TEXT,
+	entry TEXT,
+	creator_stack_id INTEGER REFERENCES stack (id),
+	start_ns INTEGER NOT NULL,
+	end_ns INTEGER NOT NULL,
+	cpu_ns INTEGER NOT NULL,
+	weight_ns INTEGER NOT NULL,
+	samples INTEGER NOT NULL,
+	truncated INTEGER NOT NULL,
+	unmatched INTEGER NOT NULL,
+	busy INTEGER NOT NULL,
+	handler_ns INTEGER NOT NULL
+);
+
+-- A place in some code; unique by all that it says.
+CREATE TABLE frame (
+	id INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL CHECK (kind IN ('native', 'python', 'jit', 'kernel', 'mark')),
+	function TEXT NOT NULL,
+	module TEXT,
+	file TEXT,
+	line INTEGER,
+	first_line INTEGER,
+	inlined INTEGER NOT NULL CHECK (inlined IN (0, 1))
+);
+
+-- Stacks as a tree: a row is one frame, called by the stack that is its parent.
+CREATE TABLE stack (
+	id INTEGER PRIMARY KEY,
+	parent_id INTEGER REFERENCES stack (id),
+	frame_id INTEGER NOT NULL REFERENCES frame (id)
+);
+
+-- Names of asyncio tasks.
+CREATE TABLE task (
+	id INTEGER PRIMARY KEY,
+	name TEXT NOT NULL
+);
+
+-- One row per sample, thread after thread, each in the order of time. weight_ns is the CPU time that it stands for.
+CREATE TABLE cpu_sample (
+	id INTEGER PRIMARY KEY,
+	thread_id INTEGER NOT NULL REFERENCES profile_thread (id),
+	at_ns INTEGER NOT NULL,
+	stack_id INTEGER REFERENCES stack (id),
+	weight_ns INTEGER NOT NULL,
+	flags INTEGER NOT NULL,
+	task_id INTEGER REFERENCES task (id)
+);
+
+-- Text of the lines that samples hit, where the file could be read.
+CREATE TABLE source_line (
+	file TEXT NOT NULL,
+	line INTEGER NOT NULL,
+	text TEXT NOT NULL,
+	PRIMARY KEY (file, line)
+) WITHOUT ROWID;
+
+-- Processes without an agent, and the CPU time that this hides.
+CREATE TABLE profile_gap (
+	id INTEGER PRIMARY KEY,
+	stage_id INTEGER NOT NULL REFERENCES stage (id),
+	pid INTEGER NOT NULL,
+	command TEXT,
+	reason TEXT NOT NULL,
+	cpu_s REAL NOT NULL
+);
+
 -- Views: for people with sqlite3. pitot itself reads tables only.
 
 CREATE VIEW run_summary AS
@@ -347,3 +448,142 @@ SELECT coalesce(stage.name, '(run)'), stage.repetition, event.kind, event.text
 FROM event
 LEFT JOIN stage ON stage.id = event.stage_id
 WHERE event.kind = 'warning';
+
+CREATE VIEW cpu_sample_named AS
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	process.pid,
+	thread.tid,
+	thread.name AS thread,
+	sample.at_ns / 1e9 AS at_s,
+	sample.weight_ns / 1e9 AS weight_s,
+	frame.function,
+	frame.module,
+	frame.file,
+	frame.line,
+	sample.stack_id,
+	task.name AS task,
+	(sample.flags & 4) / 4 AS gil
+FROM cpu_sample sample
+JOIN profile_thread thread ON thread.id = sample.thread_id
+JOIN profile_process process ON process.id = thread.process_id
+LEFT JOIN stage ON stage.id = process.stage_id
+LEFT JOIN stack ON stack.id = sample.stack_id
+LEFT JOIN frame ON frame.id = stack.frame_id
+LEFT JOIN task ON task.id = sample.task_id;
+
+-- A function that is on a stack more than once counts once for it.
+CREATE VIEW hot_functions AS
+WITH RECURSIVE
+	weight (stage_id, stack_id, ns, samples) AS (
+		SELECT process.stage_id, sample.stack_id, sum(sample.weight_ns), count(*)
+		FROM cpu_sample sample
+		JOIN profile_thread thread ON thread.id = sample.thread_id
+		JOIN profile_process process ON process.id = thread.process_id
+		GROUP BY process.stage_id, sample.stack_id),
+	path (stage_id, leaf_id, stack_id, ns, samples) AS (
+		SELECT stage_id, stack_id, stack_id, ns, samples FROM weight WHERE stack_id IS NOT NULL
+		UNION ALL
+		SELECT path.stage_id, path.leaf_id, stack.parent_id, path.ns, path.samples
+		FROM path
+		JOIN stack ON stack.id = path.stack_id
+		WHERE stack.parent_id IS NOT NULL),
+	hit AS (
+		SELECT path.stage_id, path.leaf_id, path.ns, path.samples, frame.kind, frame.function, frame.module,
+		       frame.file, max(path.stack_id = path.leaf_id) AS is_leaf
+		FROM path
+		JOIN stack ON stack.id = path.stack_id
+		JOIN frame ON frame.id = stack.frame_id
+		GROUP BY path.stage_id, path.leaf_id, frame.kind, frame.function, frame.module, frame.file)
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	hit.kind,
+	hit.function,
+	hit.module,
+	hit.file,
+	sum(hit.ns * hit.is_leaf) / 1e9 AS self_s,
+	sum(hit.ns) / 1e9 AS total_s,
+	100.0 * sum(hit.ns * hit.is_leaf) / all_of.ns AS self_percent,
+	100.0 * sum(hit.ns) / all_of.ns AS total_percent,
+	sum(hit.samples * hit.is_leaf) AS self_samples
+FROM hit
+JOIN (SELECT stage_id, sum(ns) AS ns FROM weight GROUP BY stage_id) all_of ON all_of.stage_id = hit.stage_id
+LEFT JOIN stage ON stage.id = hit.stage_id
+GROUP BY hit.stage_id, hit.kind, hit.function, hit.module, hit.file
+ORDER BY self_s DESC;
+
+CREATE VIEW hot_lines AS
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	frame.file,
+	frame.line,
+	frame.function,
+	sum(sample.weight_ns) / 1e9 AS self_s,
+	count(*) AS samples,
+	source_line.text
+FROM cpu_sample sample
+JOIN profile_thread thread ON thread.id = sample.thread_id
+JOIN profile_process process ON process.id = thread.process_id
+JOIN stack ON stack.id = sample.stack_id
+JOIN frame ON frame.id = stack.frame_id
+LEFT JOIN stage ON stage.id = process.stage_id
+LEFT JOIN source_line ON source_line.file = frame.file AND source_line.line = frame.line
+WHERE frame.file IS NOT NULL AND frame.line IS NOT NULL
+GROUP BY process.stage_id, frame.file, frame.line, frame.function
+ORDER BY self_s DESC;
+
+CREATE VIEW hot_modules AS
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	coalesce(frame.module, frame.file, frame.function) AS module,
+	sum(sample.weight_ns) / 1e9 AS self_s,
+	count(*) AS samples
+FROM cpu_sample sample
+JOIN profile_thread thread ON thread.id = sample.thread_id
+JOIN profile_process process ON process.id = thread.process_id
+JOIN stack ON stack.id = sample.stack_id
+JOIN frame ON frame.id = stack.frame_id
+LEFT JOIN stage ON stage.id = process.stage_id
+GROUP BY process.stage_id, coalesce(frame.module, frame.file, frame.function)
+ORDER BY self_s DESC;
+
+CREATE VIEW threads_by_cpu AS
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	process.pid,
+	process.executable,
+	thread.tid,
+	thread.name AS thread,
+	thread.entry,
+	thread.cpu_ns / 1e9 AS cpu_s,
+	(thread.end_ns - thread.start_ns) / 1e9 AS wall_s,
+	thread.samples
+FROM profile_thread thread
+JOIN profile_process process ON process.id = thread.process_id
+LEFT JOIN stage ON stage.id = process.stage_id
+ORDER BY cpu_s DESC;
+
+CREATE VIEW profile_quality AS
+SELECT
+	stage.name AS stage,
+	stage.repetition,
+	count(*) AS processes,
+	sum(process.samples) AS samples,
+	1e9 / max(process.period_ns) AS asked_hz,
+	1e9 * sum(process.samples) / nullif(sum(process.cpu_ns), 0) AS achieved_hz,
+	sum(process.cpu_ns) / 1e9 AS cpu_s,
+	sum(process.weight_ns) / 1e9 AS weight_s,
+	sum(process.lost) AS lost,
+	sum(process.truncated) AS truncated,
+	sum(process.unmatched) AS unmatched,
+	sum(process.busy) AS busy,
+	sum(process.handler_ns) * 1.0 / nullif(sum(process.cpu_ns), 0) AS overhead,
+	(SELECT coalesce(sum(gap.cpu_s), 0) FROM profile_gap gap WHERE gap.stage_id = process.stage_id) AS not_covered_s
+FROM profile_process process
+LEFT JOIN stage ON stage.id = process.stage_id
+GROUP BY process.stage_id;

@@ -113,6 +113,7 @@ static void close_db(struct store *store)
 static void free_store(struct store *store)
 {
 	vec_fini(&store->series);
+	profile_ids_free(store->profile);
 	free(store->path);
 	free(store);
 }

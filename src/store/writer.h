@@ -1,8 +1,8 @@
 /*
- * writer.h - what the two halves of the writing side share. Internal to store/.
+ * writer.h - what the parts of the writing side share. Internal to store/.
  *
- * store.c owns the file: making it, committing, ending. rows.c knows the tables: one statement per kind of row,
- * prepared at its first use and kept.
+ * store.c owns the file: making it, committing, ending. rows.c and, for the code profile, profile.c know the tables: one
+ * statement per kind of row, prepared at its first use and kept.
  */
 #ifndef PITOT_STORE_WRITER_H
 #define PITOT_STORE_WRITER_H
@@ -39,6 +39,20 @@
 	X(QUALITY, "INSERT INTO quality (name, value, source, reason) VALUES (?, ?, ?, ?) ON CONFLICT (name)"          \
 	           " DO UPDATE SET value = excluded.value, source = excluded.source, reason = excluded.reason")        \
 	X(EVENT, "INSERT INTO event (stage_id, at_ns, kind, text) VALUES (?, ?, ?, ?)")                                \
+	X(PROFILE_PROCESS, "INSERT INTO profile_process (stage_id, pid, ppid, start_ns, end_ns, executable, python, clock," \
+	                   " ending, note, period_ns, cpu_ns, samples, weight_ns, lost, truncated, unmatched, busy,"   \
+	                   " handler_ns, start_cost_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	X(PROFILE_THREAD, "INSERT INTO profile_thread (process_id, tid, is_main, name, entry, creator_stack_id, start_ns," \
+	                  " end_ns, cpu_ns, weight_ns, samples, truncated, unmatched, busy, handler_ns)"               \
+	                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                     \
+	X(FRAME, "INSERT INTO frame (id, kind, function, module, file, line, first_line, inlined)"                     \
+	         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                                                   \
+	X(STACK, "INSERT INTO stack (id, parent_id, frame_id) VALUES (?, ?, ?)")                                       \
+	X(TASK, "INSERT INTO task (id, name) VALUES (?, ?)")                                                           \
+	X(CPU_SAMPLE, "INSERT INTO cpu_sample (thread_id, at_ns, stack_id, weight_ns, flags, task_id)"                 \
+	              " VALUES (?, ?, ?, ?, ?, ?)")                                                                    \
+	X(SOURCE_LINE, "INSERT OR REPLACE INTO source_line (file, line, text) VALUES (?, ?, ?)")                       \
+	X(PROFILE_GAP, "INSERT INTO profile_gap (stage_id, pid, command, reason, cpu_s) VALUES (?, ?, ?, ?, ?)")       \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                                    \
 	X(COMMIT, "COMMIT")
 /* clang-format on */
@@ -56,7 +70,8 @@ struct store {
 	struct err failure; /* code 0 while all is well; else the first failure, which every later call repeats */
 	bool stage_begun;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	VEC(const char *) series; /* series id = index + 1; the names are static text of the callers */
+	VEC(const char *) series;    /* series id = index + 1; the names are static text of the callers */
+	struct profile_ids *profile; /* profile.c: which frames, stacks and tasks the file has; NULL: none yet */
 };
 
 /* The statement, ready to be filled; .statement NULL where it cannot be prepared. */
@@ -69,5 +84,7 @@ int writer_failed(const struct store *store, struct err *err);
 /* The run's own row. */
 int writer_run(struct store *store, const struct run_row *run, struct err *err);
 int writer_run_end(struct store *store, enum stage_status status, uint64_t wall_ns, struct err *err);
+
+void profile_ids_free(struct profile_ids *ids);
 
 #endif

@@ -7,16 +7,28 @@ import os
 import pytest
 import stage
 
+from code_profile import CodeProfile
+
 
 @pytest.fixture
 def work(tmp_path):
     """work("burn", 1, 0, 2) is the command line of the workload burn."""
     compiled = {}
 
-    def command(name, *arguments):
+    def command(name, *arguments, flags=()):
         if name not in compiled:
-            compiled[name] = str(stage.compile_work(name, tmp_path))
+            compiled[name] = str(stage.compile_work(name, tmp_path, *flags))
         return [compiled[name], *map(str, arguments)]
+
+    return command
+
+
+@pytest.fixture
+def script():
+    """script("code_deep.py", 200) is what a Python is given to run that workload."""
+
+    def command(name, *arguments):
+        return [str(stage.HERE / "work" / name), *map(str, arguments)]
 
     return command
 
@@ -39,6 +51,18 @@ def profile(new_folder):
 
     def run(command, *options, **more):
         return stage.run_pitot([*options, "--", *command], new_folder(), **more)
+
+    return run
+
+
+@pytest.fixture
+def code(profile):
+    """code(command, options…) runs one command under pitot run --cpu; the answer has a `code` with its samples."""
+
+    def run(command, *options, **more):
+        seen = profile(command, *(options or ("--cpu",)), **more)
+        seen.code = CodeProfile(seen.run_file)
+        return seen
 
     return run
 

@@ -1,6 +1,6 @@
 """stage.py - runs a workload as a stage of pitot and holds what pitot says against what the workload says.
 
-A workload is a small C program in work/. It prints lines "truth NAME VALUE": what the kernel tells it about itself.
+A workload is a small program in work/. It prints lines "truth NAME VALUE": what the kernel tells it about itself.
 """
 
 import json
@@ -19,12 +19,18 @@ NO_EXIT_RECORDS = ("--no-exit-records",)
 PROCESSES_ONLY = ("--no-cgroup", "--no-exit-records")
 
 
-def compile_work(name, folder):
-    """The path of work/NAME.c, compiled."""
+COMPILERS = {
+    ".c": ["cc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-g", "-pthread"],
+    ".cc": ["c++", "-std=c++17", "-O2", "-g", "-pthread"],
+    ".rs": ["rustc", "-O", "-g"],
+}
+
+
+def compile_work(name, folder, *flags):
+    """The path of work/NAME.c, .cc or .rs, compiled."""
     program = pathlib.Path(folder) / name
-    subprocess.run(
-        ["cc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-pthread", "-o", program, HERE / "work" / f"{name}.c"], check=True
-    )
+    (source,) = [HERE / "work" / (name + kind) for kind in COMPILERS if (HERE / "work" / (name + kind)).exists()]
+    subprocess.run([*COMPILERS[source.suffix], "-o", program, source, *flags], check=True)
     return program
 
 

@@ -5,7 +5,7 @@
  *	make build/libcore.a
  *	cc -std=c17 -D_GNU_SOURCE -Isrc -Itests/unit tests/fuzz/make_runfile_seed.c build/libcore.a -lsqlite3 -lm -o
  * seed
- *	./seed tests/fuzz/corpus/runfile/small.pitot
+ *	./seed tests/fuzz/corpus/runfile/profile.pitot
  */
 #include "test_store_run.h"
 

@@ -162,6 +162,33 @@ static void the_views_answer_what_the_document_says(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM problems"), 2);
 }
 
+static void the_views_of_the_code_profile_add_up(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(ask(f, "SELECT self_s = 2 AND total_s = 2 AND self_samples = 200 AND stage = 'load'"
+				" AND abs(self_percent - 200 / 3.0) < 1e-9 FROM hot_functions LIMIT 1"),
+			 1);
+	assert_int_equal(ask(f, "SELECT self_s = 0.5 AND total_s = 1.5 AND total_percent = 50 FROM hot_functions"
+				" WHERE function = 'train'"),
+			 1);
+	assert_int_equal(ask(f, "SELECT abs(sum(self_s) - 3.99) < 1e-9 FROM hot_functions"), 1);
+	assert_int_equal(ask(f, "SELECT self_s = 0.5 AND text = '    out = a @ b' AND line = 5 FROM hot_lines"
+				" WHERE function = 'train'"),
+			 1);
+	assert_int_equal(ask(f, "SELECT module = '/usr/lib/libopenblas.so.0' AND self_s = 2 FROM hot_modules LIMIT 1"),
+			 1);
+	assert_int_equal(ask(f, "SELECT tid = 100 AND cpu_s = 2 AND wall_s = 2 FROM threads_by_cpu LIMIT 1"), 1);
+	assert_int_equal(ask(f, "SELECT samples = 300 AND asked_hz = 100 AND achieved_hz = 100 AND weight_s = cpu_s"
+				" AND abs(overhead - 0.001) < 1e-9 AND not_covered_s = 0 FROM profile_quality"
+				" WHERE stage = 'load'"),
+			 1);
+	assert_int_equal(ask(f, "SELECT not_covered_s = 0.25 AND lost = 2 FROM profile_quality WHERE stage = 'train'"),
+			 1);
+	assert_int_equal(ask(f, "SELECT count(*) = 49 AND min(task) = 'fetch-1' AND min(gil) = 1"
+				" AND min(thread) = 'python3' FROM cpu_sample_named WHERE function = 'load'"),
+			 1);
+}
+
 static void a_reused_process_id_does_not_confuse_the_tree(void **state)
 {
 	struct fixture *f = *state;
@@ -188,11 +215,9 @@ static void a_reused_process_id_does_not_confuse_the_tree(void **state)
 #define ON_A_RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	ON_A_RUN(every_statement_in_the_document_runs),
-	ON_A_RUN(every_table_view_and_column_is_described),
-	ON_A_RUN(every_described_table_exists),
-	ON_A_RUN(the_views_answer_what_the_document_says),
-	ON_A_RUN(a_reused_process_id_does_not_confuse_the_tree),
+	ON_A_RUN(every_statement_in_the_document_runs), ON_A_RUN(every_table_view_and_column_is_described),
+	ON_A_RUN(every_described_table_exists),         ON_A_RUN(the_views_answer_what_the_document_says),
+	ON_A_RUN(the_views_of_the_code_profile_add_up), ON_A_RUN(a_reused_process_id_does_not_confuse_the_tree),
 };
 
 UNIT_MAIN(tests)

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "sample_profile.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -161,6 +162,14 @@ static inline int run_fill_train(struct store *store, struct err *err)
 	return store_event(store, &event, err);
 }
 
+static inline int run_fill_profile(struct store *store, struct err *err)
+{
+	struct profile_data *profile = sample_profile_new();
+	int code = sample_profile_store(store, profile, err);
+	profile_data_free(profile);
+	return code;
+}
+
 /* Non-zero: what failed first. */
 static inline int run_fill(struct store *store, struct err *err)
 {
@@ -176,7 +185,8 @@ static inline int run_fill(struct store *store, struct err *err)
 	struct quality_row known = {.name = "precision", .known = true, .value = 0.85, .source = "grade.json"};
 	struct quality_row unknown = {.name = "recall", .reason = "no file matches"};
 	RUN_TRY(store_quality(store, &known, err));
-	return store_quality(store, &unknown, err);
+	RUN_TRY(store_quality(store, &unknown, err));
+	return run_fill_profile(store, err);
 }
 
 /* A finished run file at `path`; non-zero: what failed. */

@@ -1,0 +1,340 @@
+/*
+ * unwind.c - a thread's native stack, walked inside a signal handler by the rules of .eh_frame.
+ *
+ * Per frame: the rule of its address (from the cache, else parsed by cfi.c), the CFA, the return address and the
+ * registers that the frame saved. Code without a rule (hand-written assembler, generated code) gets one from bare.c or from its
+ * frame pointer.
+ *
+ * The cache has sets of two entries. An entry is three words of rule and a check word made of the address, the epoch of
+ * the loaded objects and the rule: threads write entries without locks, and a reader that meets a half-written one finds that the
+ * check does not fit and parses the rule itself. Nothing is ever invalidated: another epoch is another key.
+ *
+ * Reads of the thread's own stack are direct, from the page of the stack pointer up. All other stacks (alternate signal stacks,
+ * coroutines) are copied by the kernel, a window at a time: another thread may unmap them at any moment.
+ */
+#include "agent/bare.h"
+#include "agent/module.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { SETS = 8192, WAYS = 2, RULE_WORDS = 3, PAGE = 4096, ADDRESS_BITS = 47 };
+
+struct slot {
+	_Atomic uint64_t check, words[RULE_WORDS];
+};
+
+static struct slot cache[SETS][WAYS];
+
+struct walk {
+	struct agent_thread *thread;
+	uintptr_t ip;
+	bool exact;
+	uint32_t known; /* bit i: registers[i] is that of this frame */
+	uintptr_t registers[ARCH_REGISTERS];
+	uintptr_t low, span; /* own stack: words at low ... low + span - 1 are read directly */
+	uintptr_t window;    /* where thread->window was copied from */
+	size_t window_bytes;
+	uint64_t second; /* of the clock, plus 1; 0: not asked yet */
+};
+
+/* ---- the cache */
+
+static uint64_t rule_key(uintptr_t pc, uint32_t epoch)
+{
+	return (uint64_t)pc ^ (uint64_t)epoch * 0x9E3779B97F4A7C15ULL;
+}
+
+static uint64_t rule_check(uint64_t key, const uint64_t words[RULE_WORDS])
+{
+	uint64_t mixed =
+		words[0] * 0xD6E8FEB86659FD93ULL ^ words[1] * 0xA0761D6478BD642FULL ^ words[2] * 0xE7037ED1A0B428DBULL;
+	return key ^ mixed ^ mixed >> 29;
+}
+
+static struct slot *rule_set(uint64_t key)
+{
+	return cache[key * 0x9E3779B97F4A7C15ULL >> 51];
+}
+
+_Static_assert(SETS == 1 << (64 - 51), "the hash gives as many bits as there are sets");
+
+static bool slot_read(struct slot *slot, uint64_t key, uint64_t words[RULE_WORDS])
+{
+	uint64_t check = atomic_load_explicit(&slot->check, memory_order_relaxed);
+	for (unsigned i = 0; i < RULE_WORDS; i++)
+		words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+	return check == rule_check(key, words);
+}
+
+static bool cache_find(uint64_t key, struct cfi_rule *rule)
+{
+	uint64_t words[RULE_WORDS];
+	struct slot *set = rule_set(key);
+	if (!slot_read(&set[0], key, words) && !slot_read(&set[1], key, words))
+		return false;
+	memcpy(rule, words, sizeof *rule);
+	return true;
+}
+
+/* The newest goes first; what was there becomes second. */
+static void cache_add(uint64_t key, const struct cfi_rule *rule)
+{
+	uint64_t words[RULE_WORDS];
+	struct slot *set = rule_set(key);
+	atomic_store_explicit(&set[1].check, atomic_load_explicit(&set[0].check, memory_order_relaxed),
+			      memory_order_relaxed);
+	for (unsigned i = 0; i < RULE_WORDS; i++) {
+		uint64_t word = atomic_load_explicit(&set[0].words[i], memory_order_relaxed);
+		atomic_store_explicit(&set[1].words[i], word, memory_order_relaxed);
+	}
+	memcpy(words, rule, sizeof words);
+	atomic_store_explicit(&set[0].check, rule_check(key, words), memory_order_relaxed);
+	for (unsigned i = 0; i < RULE_WORDS; i++)
+		atomic_store_explicit(&set[0].words[i], words[i], memory_order_relaxed);
+}
+
+/* ---- memory */
+
+/* After every change of stacks. The page of the stack pointer is there: what was popped a moment ago lies in it too. */
+static void choose_stack(struct walk *walk)
+{
+	uintptr_t sp = walk->registers[ARCH_SP], low = walk->thread->stack_low, high = walk->thread->stack_high;
+	walk->low = walk->span = 0;
+	if (sp < low || sp >= high || high - sp < sizeof(uintptr_t))
+		return;
+	uintptr_t page = sp & ~(uintptr_t)(PAGE - 1);
+	walk->low = page > low ? page : low;
+	walk->span = high - walk->low - (sizeof(uintptr_t) - 1);
+}
+
+static bool read_foreign(struct walk *walk, uintptr_t at, uintptr_t *out)
+{
+	unsigned char *window = walk->thread->window;
+	if (at < walk->window || at - walk->window > walk->window_bytes ||
+	    walk->window_bytes - (at - walk->window) < sizeof *out) {
+		size_t bytes = PAGE - at % PAGE;
+		if (bytes < sizeof *out)
+			bytes = sizeof *out;
+		walk->window_bytes = 0;
+		if (!guard_copy(window, at, bytes))
+			return false;
+		walk->window = at;
+		walk->window_bytes = bytes;
+	}
+	memcpy(out, window + (at - walk->window), sizeof *out);
+	return true;
+}
+
+static inline bool read_word(struct walk *walk, uintptr_t at, uintptr_t *out)
+{
+	if (__builtin_expect(at - walk->low >= walk->span, 0))
+		return read_foreign(walk, at, out);
+	memcpy(out, (const void *)at, sizeof *out);
+	return true;
+}
+
+/* ---- what a rule says of a frame */
+
+static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *cfa)
+{
+	if (!(walk->known >> rule->cfa_register & 1))
+		return false;
+	uintptr_t value = walk->registers[rule->cfa_register] + (uintptr_t)(intptr_t)rule->cfa_offset;
+	if ((rule->flags & CFI_INDIRECT) && !read_word(walk, value, &value))
+		return false;
+	*cfa = value + (uintptr_t)(intptr_t)rule->cfa_add;
+	/* Stacks grow down, callers lie above; only a signal frame may lead to another stack. A frame pointer may be anything. */
+	uintptr_t sp = walk->registers[ARCH_SP];
+	if (rule->flags & CFI_SIGNAL)
+		return true;
+	if ((rule->flags & CFI_POINTER) && (*cfa % 8 != 0 || (walk->span != 0 && *cfa - walk->low > walk->span + 7)))
+		return false;
+	return *cfa >= sp + ARCH_RETURN_BYTES;
+}
+
+static inline uintptr_t place_base(const struct walk *walk, const struct cfi_rule *rule, unsigned column, uintptr_t cfa)
+{
+	return rule->based >> column & 1 ? walk->registers[rule->base_register] : cfa;
+}
+
+static bool find_return(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa, uintptr_t *out)
+{
+	if ((rule->flags & CFI_RA_REGISTER) || rule->ra == CFI_SAME) {
+		unsigned number = rule->ra == CFI_SAME ? ARCH_RA : (unsigned)rule->ra;
+		if (rule->ra == CFI_SAME && ARCH_RETURN_BYTES != 0)
+			return false;
+		*out = walk->registers[number];
+		return walk->known >> number & 1;
+	}
+	if (rule->ra == CFI_LOST)
+		return false;
+	return read_word(walk, place_base(walk, rule, ARCH_SAVED, cfa) + (uintptr_t)((intptr_t)rule->ra * 8), out);
+}
+
+static bool restore_saved(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa)
+{
+	uintptr_t values[ARCH_SAVED];
+	uint32_t known = 1U << ARCH_SP;
+	for (unsigned i = 0; i < ARCH_SAVED; i++) {
+		unsigned number = arch_saved[i];
+		if (rule->saved[i] == CFI_SAME) {
+			values[i] = walk->registers[number];
+			known |= walk->known & 1U << number;
+			continue;
+		}
+		values[i] = 0;
+		if (rule->saved[i] == CFI_LOST)
+			continue;
+		uintptr_t at = place_base(walk, rule, i, cfa) + (uintptr_t)((intptr_t)rule->saved[i] * 8);
+		if (!read_word(walk, at, &values[i]))
+			return false;
+		known |= 1U << number;
+	}
+	for (unsigned i = 0; i < ARCH_SAVED; i++)
+		walk->registers[arch_saved[i]] = values[i];
+	walk->known = known;
+	return true;
+}
+
+/* ---- which rule */
+
+enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12 };
+
+/* Whether the rule leads to an address behind a call. Asked once per address: the answer is kept with the rule. */
+static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
+{
+	uintptr_t cfa, ip;
+	uint8_t before[7];
+	return find_cfa(walk, rule, &cfa) && find_return(walk, rule, cfa, &ip) &&
+	       guard_copy(before, ip - sizeof before, sizeof before) && bare_is_call(before, sizeof before);
+}
+
+/* Code of an object that has no rule for it. Two guesses; the one that leads to a call is right. */
+static void guess_rule(struct walk *walk, const struct module_view *view, struct cfi_rule *rule)
+{
+	struct bare_code code = {(const uint8_t *)view->code, view->code, view->code_end - view->code};
+	struct cfi_rule ahead;
+	cfi_frame_pointer(rule);
+	if (!bare_look_ahead(&code, walk->ip, LOOK_AHEAD_MOST, &ahead))
+		return;
+	if (leads_to_a_call(walk, &ahead) || !leads_to_a_call(walk, rule))
+		*rule = ahead;
+}
+
+/* Generated code keeps frame pointers, but for its first two instructions and for trampolines (CPython's for perf). */
+static void guess_generated(struct walk *walk, struct cfi_rule *rule)
+{
+	uint8_t bytes[GENERATED_BYTES];
+	struct bare_code code = {bytes, walk->ip - 1, sizeof bytes};
+	struct cfi_rule other;
+	cfi_frame_pointer(rule);
+	if (!guard_copy(bytes, code.start, sizeof bytes))
+		return;
+	if ((walk->exact && bare_entry(&code, walk->ip, &other)) ||
+	    bare_look_ahead(&code, walk->ip, GENERATED_MOST, &other))
+		if (leads_to_a_call(walk, &other))
+			*rule = other;
+}
+
+/* Generated code comes and goes without a word: what was found of it is believed for a second at most. */
+static uint64_t generated_key(struct walk *walk, uintptr_t pc)
+{
+	struct timespec now;
+	if (walk->second == 0) {
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+		walk->second = (uint64_t)now.tv_sec + 1;
+	}
+	return rule_key(pc, module_epoch()) ^ walk->second * 0xC2B2AE3D27D4EB4FULL;
+}
+
+static void find_rule(struct walk *walk, struct cfi_rule *rule)
+{
+	struct module_view view;
+	uintptr_t pc = walk->ip - !walk->exact;
+	uint64_t key = rule_key(pc, module_epoch());
+	if (cache_find(key, rule))
+		return;
+	if (module_find(walk->thread, pc, &view)) {
+		if (cfi_find(&view.tables, pc, rule) != CFI_FOUND)
+			guess_rule(walk, &view, rule);
+	} else {
+		key = generated_key(walk, pc);
+		if (cache_find(key, rule))
+			return;
+		guess_generated(walk, rule);
+	}
+	cache_add(key, rule);
+}
+
+/* ---- one step */
+
+enum step { STEP_ON, STEP_ROOT, STEP_LOST };
+
+/* From a frame to its caller; *cfa is that of the frame that is left. */
+static enum step step_out(struct walk *walk, uintptr_t *cfa)
+{
+	struct cfi_rule rule;
+	uintptr_t ip;
+	find_rule(walk, &rule);
+	if (rule.flags & CFI_ROOT)
+		return STEP_ROOT;
+	/* The ABI: the outermost frame's pointer is 0. */
+	if ((rule.flags & CFI_POINTER) && (walk->known >> ARCH_FP & 1) && walk->registers[ARCH_FP] == 0)
+		return STEP_ROOT;
+	uintptr_t found;
+	if (!find_cfa(walk, &rule, &found) || (rule.based != 0 && !(walk->known >> rule.base_register & 1)))
+		return STEP_LOST;
+	*cfa = found;
+	if (!find_return(walk, &rule, found, &ip) || !restore_saved(walk, &rule, found))
+		return STEP_LOST;
+	walk->ip = arch_code_address(ip);
+	walk->exact = rule.flags & CFI_SIGNAL;
+	walk->registers[ARCH_SP] = found;
+	if (walk->ip == 0)
+		return STEP_ROOT;
+	if (walk->ip < PAGE || walk->ip >> ADDRESS_BITS != 0)
+		return STEP_LOST;
+	if (rule.flags & CFI_SIGNAL)
+		choose_stack(walk);
+	return STEP_ON;
+}
+
+static void start_at(struct walk *walk, const ucontext_t *context)
+{
+	walk->ip = arch_ip(context);
+	walk->exact = true;
+	walk->known = UINT32_MAX;
+	arch_load(context, walk->registers);
+}
+
+__attribute__((noinline)) unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context,
+					       enum unwind_end *end)
+{
+	struct walk walk = {.thread = thread, .exact = true};
+	enum step step = STEP_ON;
+	uintptr_t cfa;
+	unsigned count = 0;
+	if (context != NULL) {
+		start_at(&walk, context);
+		choose_stack(&walk);
+	} else {
+		arch_here(walk.registers);
+		walk.ip = walk.registers[ARCH_RA];
+		for (unsigned i = 0; i < ARCH_SAVED; i++)
+			walk.known |= 1U << arch_saved[i];
+		walk.known |= 1U << ARCH_SP;
+		choose_stack(&walk);
+		step = step_out(&walk, &cfa);
+	}
+	while (step == STEP_ON && count < WIRE_STACK_MAX) {
+		struct native_frame *frame = &thread->native[count++];
+		frame->ip = walk.ip;
+		frame->sp = frame->cfa = walk.registers[ARCH_SP];
+		frame->exact = walk.exact;
+		step = step_out(&walk, &frame->cfa);
+	}
+	*end = step == STEP_ROOT ? UNWIND_ROOT : UNWIND_TRUNCATED;
+	return count;
+}

@@ -1,0 +1,471 @@
+/*
+ * code_report.c - see code_report.h.
+ *
+ * Everything comes from one tree whose frames are apart by line: frames are grouped (by function, line, module), nodes are
+ * summed by group in one walk, and samples are summed by thread, process and task in one pass.
+ */
+#include "analyze/code_report.h"
+#include "analyze/code_calls.h"
+#include "analyze/code_graft.h"
+#include "analyze/code_quality.h"
+#include "analyze/code_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+static const uint32_t NONE = UINT32_MAX;
+
+/* Where a node's innermost line is, and who had started it where it is a worker's. Frames; NONE: there is none. */
+struct place {
+	uint32_t shown;  /* the innermost whose text is known */
+	uint32_t python; /* the innermost Python one */
+	uint32_t starter;
+};
+
+static bool is_worker_mark(const struct code_frame *frame)
+{
+	return frame->kind == FRAME_MARK && strcmp(frame->function, CODE_WORKER_FRAME) == 0;
+}
+
+/* Parents come first, so that what they have is known. */
+static struct place *find_places(const struct code_rows_of *of)
+{
+	const struct code_tree *tree = of->tree;
+	struct place *places = mem_alloc(tree->nodes.len * sizeof(*places));
+	places[CODE_ROOT] = (struct place){NONE, NONE, NONE};
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		const struct code_frame *frame = &tree->frames.items[node->frame];
+		places[i] = places[node->parent];
+		if (of->sources[node->frame])
+			places[i].shown = node->frame;
+		if (frame->kind == FRAME_PYTHON && frame->line > 0)
+			places[i].python = node->frame;
+		if (is_worker_mark(frame))
+			places[i].starter = places[i].python;
+	}
+	return places;
+}
+
+/* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
+static void sum_lines(struct code_rows_of *of, const struct place *places)
+{
+	struct code_sum *sums = of->sums[GROUP_LINE];
+	for (size_t i = 0; i < of->groups[GROUP_LINE].count; i++)
+		sums[i].self_ns = sums[i].self_samples = 0;
+	for (size_t i = 1; i < of->tree->nodes.len; i++) {
+		const struct code_node *node = &of->tree->nodes.items[i];
+		uint32_t frame = places[i].shown != NONE ? places[i].shown : places[i].python;
+		if (frame == NONE)
+			continue;
+		sums[of->groups[GROUP_LINE].of[frame]].self_ns += node->self_ns;
+		sums[of->groups[GROUP_LINE].of[frame]].self_samples += node->self_samples;
+	}
+}
+
+/* What a worker did for a caller whose frames are all that the view has is of the caller's kind. */
+static enum frame_kind kind_of(const struct code_tree *tree, uint32_t node)
+{
+	while (node != CODE_ROOT && is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
+		node = tree->nodes.items[node].parent;
+	return node == CODE_ROOT ? FRAME_MARK : tree->frames.items[tree->nodes.items[node].frame].kind;
+}
+
+static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
+{
+	struct code_sum sums[FRAME_KIND_COUNT] = {0};
+	for (uint32_t i = 0; i < of->tree->nodes.len; i++) {
+		const struct code_node *node = &of->tree->nodes.items[i];
+		if (node->self_samples == 0)
+			continue;
+		struct code_sum *sum = &sums[kind_of(of->tree, i)];
+		sum->self_ns += node->self_ns;
+		sum->self_samples += node->self_samples;
+	}
+	for (int i = 0; i < FRAME_KIND_COUNT; i++)
+		out->kinds[i] = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
+}
+
+/* Python functions with the native code below them: their own time as who writes Python sees it. */
+static void add_python(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+{
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
+	for (size_t i = 1; i < of->tree->nodes.len; i++) {
+		if (places[i].python == NONE)
+			continue;
+		struct code_sum *sum = &sums[functions->of[places[i].python]];
+		sum->self_ns += of->tree->nodes.items[i].self_ns;
+		sum->self_samples += of->tree->nodes.items[i].self_samples;
+	}
+	for (uint32_t i = 0; i < functions->count; i++) {
+		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, i);
+		row.self = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
+		if (sums[i].self_ns)
+			vec_push(&out->python.items, row);
+	}
+	code_rows_sort(&out->python, false);
+	free(sums);
+}
+
+/* The line that a call of the topic came from: the innermost of the caller's that can be shown. */
+static void add_topic(const struct code_rows_of *of, const struct place *places, const unsigned *masks,
+		      enum code_topic topic, struct code_about *out)
+{
+	const struct code_tree *tree = of->tree;
+	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights)), ns = 0, samples = 0;
+	uint32_t best = NONE;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (!(masks[i] & 1u << topic) || (masks[node->parent] & 1u << topic))
+			continue;
+		const struct place *place = &places[node->parent];
+		uint32_t line = place->shown != NONE ? place->shown : place->python;
+		ns += node->total_ns;
+		samples += node->total_samples;
+		if (line == NONE)
+			continue;
+		weights[line] += node->total_ns;
+		if (best == NONE || weights[line] > weights[best])
+			best = line;
+	}
+	out->share = code_share_of(&of->scale, ns, samples);
+	if (best != NONE)
+		out->line = code_row_of_frame(of, best);
+	free(weights);
+}
+
+static void add_topics(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+{
+	const struct code_tree *tree = of->tree;
+	const unsigned import = 1u << TOPIC_IMPORT;
+	unsigned *frames = mem_alloc((tree->frames.len + 1) * sizeof(*frames));
+	unsigned *masks = mem_alloc(tree->nodes.len * sizeof(*masks)); /* per node: what it and its callers are about */
+	for (size_t i = 0; i < tree->frames.len; i++)
+		frames[i] = code_topics_of(&tree->frames.items[i]);
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		unsigned above = masks[node->parent], own = above & import ? 0 : frames[node->frame];
+		masks[i] = above | (own & import ? import : own);
+	}
+	for (int i = 0; i < TOPIC_COUNT; i++)
+		add_topic(of, places, masks, (enum code_topic)i, &out->topics[i]);
+	free(masks);
+	free(frames);
+}
+
+/* The frame that most of a worker's time was for. Samples of one thread follow each other. */
+static uint32_t find_starter(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
+			     uint64_t *weights)
+{
+	const struct code_sample *samples = of->tree->samples.items;
+	uint32_t best = NONE;
+	for (size_t i = from; i < to; i++) {
+		uint32_t frame = places[samples[i].node].starter;
+		if (frame == NONE)
+			continue;
+		weights[frame] += samples[i].weight_ns;
+		if (best == NONE || weights[frame] > weights[best])
+			best = frame;
+	}
+	for (size_t i = from; i < to; i++)
+		if (places[samples[i].node].starter != NONE)
+			weights[places[samples[i].node].starter] = 0;
+	return best;
+}
+
+static void add_thread(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
+		       uint64_t *weights, struct code_report *out)
+{
+	const struct profile_data *profile = of->tree->profile;
+	const struct code_sample *samples = of->tree->samples.items;
+	struct code_thread *row = vec_add(&out->threads);
+	uint64_t weight_ns = 0, with_state = 0, with_lock = 0;
+	for (size_t i = from; i < to; i++) {
+		weight_ns += samples[i].weight_ns;
+		with_state += (samples[i].flags & PROFILE_PYTHON) != 0;
+		with_lock += (samples[i].flags & PROFILE_PYTHON) && (samples[i].flags & PROFILE_GIL);
+	}
+	row->thread = &profile->threads.items[samples[from].thread];
+	row->process = &profile->processes.items[row->thread->process_id - 1];
+	row->share = code_share_of(&of->scale, weight_ns, to - from);
+	row->gil_share = with_state ? (double)with_lock / (double)with_state : NAN;
+	row->worker = code_graft_is_worker(of->graft, samples[from].thread);
+	uint32_t starter = row->worker ? find_starter(of, places, from, to, weights) : NONE;
+	if (starter != NONE)
+		row->starter = code_row_of_frame(of, starter);
+}
+
+static void add_threads(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+{
+	const struct code_tree *tree = of->tree;
+	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights));
+	for (size_t from = 0, to; from < tree->samples.len; from = to) {
+		for (to = from + 1; to < tree->samples.len; to++)
+			if (tree->samples.items[to].thread != tree->samples.items[from].thread)
+				break;
+		add_thread(of, places, from, to, weights, out);
+	}
+	free(weights);
+}
+
+static void add_processes(const struct code_rows_of *of, struct code_report *out)
+{
+	const struct profile_data *profile = of->tree->profile;
+	struct code_sum *sums = mem_alloc((profile->processes.len + 1) * sizeof(*sums));
+	for (size_t i = 0; i < of->tree->samples.len; i++) {
+		const struct code_sample *sample = &of->tree->samples.items[i];
+		struct code_sum *sum = &sums[profile->threads.items[sample->thread].process_id - 1];
+		sum->self_ns += sample->weight_ns;
+		sum->self_samples++;
+	}
+	for (size_t i = 0; i < profile->processes.len; i++)
+		if (sums[i].self_samples)
+			vec_push(&out->processes,
+				 ((struct code_process){
+					 .process = &profile->processes.items[i],
+					 .share = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples)}));
+	free(sums);
+}
+
+static void add_tasks(const struct code_rows_of *of, struct code_report *out)
+{
+	const struct profile_data *profile = of->tree->profile;
+	struct code_sum *sums = mem_alloc((profile->tasks.len + 1) * sizeof(*sums));
+	for (size_t i = 0; i < of->tree->samples.len; i++) {
+		const struct code_sample *sample = &of->tree->samples.items[i];
+		if (sample->task_id <= 0 || (size_t)sample->task_id > profile->tasks.len)
+			continue;
+		sums[sample->task_id - 1].self_ns += sample->weight_ns;
+		sums[sample->task_id - 1].self_samples++;
+	}
+	for (size_t i = 0; i < profile->tasks.len; i++)
+		if (sums[i].self_samples)
+			vec_push(&out->tasks, ((struct code_task){.name = profile->tasks.items[i],
+								  .share = code_share_of(&of->scale, sums[i].self_ns,
+											 sums[i].self_samples)}));
+	free(sums);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static int by_executable(const void *a, const void *b)
+{
+	const struct code_process *x = a, *y = b;
+	const char *first = x->process->executable, *second = y->process->executable;
+	return strcmp(base_name(first ? first : "?"), base_name(second ? second : "?"));
+}
+
+/* `processes` are in no order yet: they may be sorted by what they ran. */
+static void add_programs(const struct code_rows_of *of, struct code_report *out)
+{
+	uint64_t ns = 0, samples = 0;
+	if (out->processes.len > 1)
+		qsort(out->processes.items, out->processes.len, sizeof(*out->processes.items), by_executable);
+	for (size_t i = 0; i < out->processes.len; i++) {
+		const struct code_process *process = &out->processes.items[i];
+		const char *name = process->process->executable ? base_name(process->process->executable) : "?";
+		if (out->programs.len == 0 || strcmp(vec_last(&out->programs)->name, name) != 0) {
+			vec_push(&out->programs, ((struct code_program){.name = name}));
+			ns = samples = 0;
+		}
+		struct code_program *program = vec_last(&out->programs);
+		ns += (uint64_t)llround(process->share.share * (double)of->scale.total_ns);
+		samples += process->share.samples;
+		program->processes++;
+		program->python = program->python ? program->python : process->process->python;
+		program->share = code_share_of(&of->scale, ns, samples);
+	}
+}
+
+static int by_seconds(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct code_thread *x = a, *y = b;
+	int seconds = by_seconds(x->share.seconds, y->share.seconds);
+	return seconds ? seconds : (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct code_process *x = a, *y = b;
+	int seconds = by_seconds(x->share.seconds, y->share.seconds);
+	return seconds ? seconds : (x->process > y->process) - (x->process < y->process);
+}
+
+static int by_task(const void *a, const void *b)
+{
+	const struct code_task *x = a, *y = b;
+	int seconds = by_seconds(x->share.seconds, y->share.seconds);
+	return seconds ? seconds : strcmp(x->name, y->name);
+}
+
+static int by_program(const void *a, const void *b)
+{
+	const struct code_program *x = a, *y = b;
+	int seconds = by_seconds(x->share.seconds, y->share.seconds);
+	return seconds ? seconds : strcmp(x->name, y->name);
+}
+
+static void sort_shares(struct code_report *out)
+{
+	if (out->programs.len > 1)
+		qsort(out->programs.items, out->programs.len, sizeof(*out->programs.items), by_program);
+	if (out->threads.len > 1)
+		qsort(out->threads.items, out->threads.len, sizeof(*out->threads.items), by_thread);
+	if (out->processes.len > 1)
+		qsort(out->processes.items, out->processes.len, sizeof(*out->processes.items), by_process);
+	if (out->tasks.len > 1)
+		qsort(out->tasks.items, out->tasks.len, sizeof(*out->tasks.items), by_task);
+}
+
+/* Children come after their parents, so the first node of the last depth that qualifies is found in one pass. */
+static void add_path(const struct code_rows_of *of, struct code_report *out)
+{
+	const struct code_tree *tree = of->tree;
+	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
+	uint32_t at = CODE_ROOT;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (node->parent != at || 2 * node->total_ns <= all_ns)
+			continue;
+		struct code_row row = code_row_of_frame(of, node->frame);
+		row.self = code_share_of(&of->scale, node->self_ns, node->self_samples);
+		row.total = code_share_of(&of->scale, node->total_ns, node->total_samples);
+		vec_push(&out->path.items, row);
+		at = (uint32_t)i;
+	}
+}
+
+/* A sample stands for the time before it: what lies in the bucket of its own moment is off by a period at most. */
+static void add_timeline(const struct code_tree *tree, const struct stage_row *stage, struct code_report *out)
+{
+	uint64_t from_ns = stage->start_ns, to_ns = stage->end_ns;
+	const struct code_select *select = &tree->select;
+	for (size_t i = 0; i < tree->samples.len && !stage->end_ns; i++)
+		to_ns = tree->samples.items[i].at_ns > to_ns ? tree->samples.items[i].at_ns : to_ns;
+	from_ns = select->from_ns > from_ns ? select->from_ns : from_ns;
+	to_ns = select->to_ns && select->to_ns < to_ns ? select->to_ns : to_ns;
+	if (to_ns <= from_ns)
+		return;
+	for (int i = 0; i < CODE_BUCKETS; i++)
+		vec_push(&out->timeline, 0.0);
+	out->timeline_from_s = (double)from_ns / 1e9;
+	out->bucket_s = (double)(to_ns - from_ns) / 1e9 / CODE_BUCKETS;
+	for (size_t i = 0; i < tree->samples.len; i++) {
+		const struct code_sample *sample = &tree->samples.items[i];
+		const struct profile_thread *thread = &tree->profile->threads.items[sample->thread];
+		if (tree->profile->processes.items[thread->process_id - 1].stage_id != stage->id)
+			continue;
+		double at = ((double)sample->at_ns - (double)from_ns) / 1e9 / out->bucket_s;
+		size_t bucket = at < 0 ? 0 : at >= CODE_BUCKETS ? CODE_BUCKETS - 1 : (size_t)at;
+		out->timeline.items[bucket] += (double)sample->weight_ns / 1e9;
+	}
+}
+
+static void fill(struct code_rows_of *of, const struct code_request *request, const struct stage_record *last,
+		 struct code_report *out)
+{
+	struct place *places = find_places(of);
+	code_rows_rank(of, GROUP_FUNCTION, false, &out->by_self);
+	code_rows_rank(of, GROUP_FUNCTION, true, &out->by_total);
+	code_rows_rank(of, GROUP_MODULE, false, &out->modules);
+	if (request->function)
+		out->calls = code_calls_new(of, request->function);
+	add_python(of, places, out);
+	add_topics(of, places, out);
+	sum_lines(of, places);
+	code_rows_rank(of, GROUP_LINE, false, &out->lines);
+	sum_kinds(of, out);
+	add_threads(of, places, out);
+	add_processes(of, out);
+	add_tasks(of, out);
+	add_programs(of, out);
+	sort_shares(out);
+	add_path(of, out);
+	add_timeline(of->tree, &last->row, out);
+	free(places);
+}
+
+static bool has_stage(const struct profile_data *profile, const int64_t *ids, size_t count)
+{
+	for (size_t k = 0; k < count; k++) {
+		for (size_t i = 0; i < profile->processes.len; i++)
+			if (profile->processes.items[i].stage_id == ids[k])
+				return true;
+		for (size_t i = 0; i < profile->gaps.len; i++)
+			if (profile->gaps.items[i].stage_id == ids[k])
+				return true;
+	}
+	return false;
+}
+
+struct code_report *code_report_new(const struct profile_data *profile, const struct code_stage *stage,
+				    const struct code_request *request)
+{
+	int64_t *ids = mem_alloc((stage->count + 1) * sizeof(*ids));
+	for (size_t i = 0; i < stage->count; i++)
+		ids[i] = stage->records[i]->row.id;
+	struct code_report *out = NULL;
+	if (stage->count && has_stage(profile, ids, stage->count)) {
+		struct code_select select = {.stage_ids = ids,
+					     .stage_count = stage->count,
+					     .pid = request->pid,
+					     .tid = request->tid,
+					     .from_ns = request->from_ns,
+					     .to_ns = request->to_ns,
+					     .view = request->view,
+					     .by_line = true,
+					     .graft_workers = true};
+		struct code_tree tree;
+		struct code_rows_of of;
+		code_tree_build(profile, &select, &tree);
+		code_rows_open(&tree, stage->count, &of);
+		out = mem_alloc(sizeof(*out));
+		out->view = request->view;
+		out->cut = request->pid || request->tid || request->from_ns || request->to_ns;
+		out->repetitions = stage->count;
+		out->samples = tree.samples.len;
+		out->seconds = (double)of.scale.total_ns / 1e9 / (double)stage->count;
+		fill(&of, request, stage->records[stage->count - 1], out);
+		code_quality_compute(profile, stage, request->pid, &out->quality);
+		for (size_t i = 0; i < tree.names.len; i++)
+			vec_push(&out->names, tree.names.items[i]);
+		tree.names.len = 0;
+		code_rows_close(&of);
+		code_tree_fini(&tree);
+	}
+	free(ids);
+	return out;
+}
+
+void code_report_free(struct code_report *report)
+{
+	if (!report)
+		return;
+	vec_fini(&report->by_self.items);
+	vec_fini(&report->by_total.items);
+	vec_fini(&report->lines.items);
+	vec_fini(&report->modules.items);
+	vec_fini(&report->path.items);
+	vec_fini(&report->python.items);
+	vec_fini(&report->programs);
+	vec_fini(&report->threads);
+	vec_fini(&report->processes);
+	vec_fini(&report->tasks);
+	vec_fini(&report->timeline);
+	code_quality_fini(&report->quality);
+	code_calls_free(report->calls);
+	for (size_t i = 0; i < report->names.len; i++)
+		free(report->names.items[i]);
+	vec_fini(&report->names);
+	free(report);
+}
