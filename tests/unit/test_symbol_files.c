@@ -199,6 +199,23 @@ static void common_debug_files_are_found_by_build_id(void **state)
 	str_fini(&path);
 }
 
+/* Some distributions leave the local functions' names in the object, packed. */
+static void packed_symbols_are_read(void **state)
+{
+	(void)state;
+	case_need("xz");
+	struct case_file file = make_split(flags_id);
+	assert_int_equal(case_run("objcopy -S --keep-symbol=hidden lib.debug mini && xz mini && "
+				  "objcopy --add-section .gnu_debugdata=mini.xz lib.so"),
+			 0);
+	struct case_answer answer = ask_hidden(&file, "hidden");
+	CASE_CHECK(&answer, {"hidden", NULL, 0, 0});
+	symbol_table_free(answer.table);
+	answer = ask_hidden(&file, "visible");
+	CASE_CHECK(&answer, {"visible", NULL, 0, 0});
+	symbol_table_free(answer.table);
+}
+
 static void stubs_are_named_after_what_they_call(void **state)
 {
 	(void)state;
@@ -271,6 +288,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_debug_file_of_another_build_is_not_used),
 	cmocka_unit_test(a_changed_file_is_not_used),
 	cmocka_unit_test(common_debug_files_are_found_by_build_id),
+	cmocka_unit_test(packed_symbols_are_read),
 	cmocka_unit_test(stubs_are_named_after_what_they_call),
 	cmocka_unit_test(garbage_is_answered_with_the_address),
 };
