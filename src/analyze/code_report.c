@@ -50,16 +50,16 @@ static struct place *find_places(const struct code_rows_of *of)
 /* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
 static void sum_lines(struct code_rows_of *of, const struct place *places)
 {
-	struct code_sum *sums = of->sums[GROUP_LINE];
-	for (size_t i = 0; i < of->groups[GROUP_LINE].count; i++)
+	struct code_sum *sums = of->sums[GROUP_SPOT];
+	for (size_t i = 0; i < of->groups[GROUP_SPOT].count; i++)
 		sums[i].self_ns = sums[i].self_samples = 0;
 	for (size_t i = 1; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
 		uint32_t frame = places[i].shown != NONE ? places[i].shown : places[i].python;
 		if (frame == NONE)
 			continue;
-		sums[of->groups[GROUP_LINE].of[frame]].self_ns += node->self_ns;
-		sums[of->groups[GROUP_LINE].of[frame]].self_samples += node->self_samples;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_ns += node->self_ns;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_samples += node->self_samples;
 	}
 }
 
@@ -383,7 +383,7 @@ static void fill(struct code_rows_of *of, const struct code_request *request, co
 	add_python(of, places, out);
 	add_topics(of, places, out);
 	sum_lines(of, places);
-	code_rows_rank(of, GROUP_LINE, false, &out->lines);
+	code_rows_rank(of, GROUP_SPOT, false, &out->lines);
 	sum_kinds(of, out);
 	add_threads(of, places, out);
 	add_processes(of, out);

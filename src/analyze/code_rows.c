@@ -178,7 +178,7 @@ struct code_row code_row_of_group(const struct code_rows_of *of, enum code_group
 	uint32_t first = of->groups[grouping].first[group];
 	struct code_row row = code_row_of_frame(of, grouping == GROUP_FUNCTION ? of->hottest[group] : first);
 	const struct code_sum *sum = &of->sums[grouping][group];
-	if (grouping != GROUP_LINE)
+	if (grouping != GROUP_LINE && grouping != GROUP_SPOT)
 		row.source = NULL;
 	if (grouping == GROUP_FUNCTION && of->tree->frames.items[first].first_line > 0)
 		row.line = of->tree->frames.items[first].first_line;

@@ -80,7 +80,7 @@ const struct finding_rule rule_hot_function = {
 		 "is spent in one function, native code that a Python function calls included",
 	.why = "by Amdahl's law nothing done elsewhere can gain more than what is left beside it",
 	.todo = "change this function first: less work, a better algorithm, a library",
-	.depth = 1,
+	.depth = 2,
 	.examine = examine_hot,
 };
 
@@ -124,6 +124,6 @@ const struct finding_rule rule_interpreter_loop = {
 		 "30 % of it in one function",
 	.why = "each statement costs the interpreter tens of machine instructions before it does anything",
 	.todo = "whole-array operations, built-ins, or a compiler for that function",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_loop,
 };
