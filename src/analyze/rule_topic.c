@@ -7,7 +7,7 @@
 #include <math.h>
 
 static const double import_share = 0.3, import_least_s = 0.1;
-static const double serialise_share = 0.3, serialise_factor = 3;
+static const double serialise_share = 0.4, serialise_factor = 3;
 static const double allocate_share = 0.2, allocate_factor = 3;
 static const double compile_share = 0.1;
 static const double dates_share = 0.2, dates_factor = 4;
@@ -82,7 +82,7 @@ static void examine_serialising(const struct evidence *evidence, struct finding_
 const struct finding_rule rule_serialising = {
 	.id = "serialising",
 	.title = "Busy serialising",
-	.fires = "by CPU samples (run --cpu) at least 30 % of a stage's CPU time is spent in pickle or JSON",
+	.fires = "by CPU samples (run --cpu) at least 40 % of a stage's CPU time is spent in pickle or JSON",
 	.why = "the data is walked object by object, on both ends, and nothing is computed meanwhile",
 	.todo = "pass less data, or pass it in a form that needs no walking",
 	.depth = 3,
