@@ -3,7 +3,7 @@
  * program and thread, and how far the numbers can be trusted.
  *
  * All tables of a section have the same columns of numbers, so that the eye finds them again; what is narrow drops the bar,
- * then the seconds, the place, the interval.
+ * then the seconds, the place, the interval, the total.
  */
 #include "render/code_term.h"
 #include "render/code_words.h"
@@ -37,7 +37,7 @@ enum {
 /* Widths; 0: the column is not there. */
 struct layout {
 	const struct term *term;
-	int name, place, bar, seconds, interval;
+	int name, place, bar, seconds, interval, total;
 };
 
 static size_t rows_to_show(const struct term *term, size_t usual, size_t there)
@@ -71,7 +71,7 @@ static int interval_width(const struct term *term)
 
 static int numbers_width(const struct layout *layout)
 {
-	int width = 2 * (PERCENT + GAP);
+	int width = PERCENT + GAP + (layout->total ? layout->total + GAP : 0);
 	width += layout->bar ? layout->bar + GAP : 0;
 	width += layout->seconds ? layout->seconds + GAP : 0;
 	return width + (layout->interval ? layout->interval + 1 : 0);
@@ -81,6 +81,25 @@ static int numbers_width(const struct layout *layout)
 struct wishes {
 	int name, place;
 };
+
+static void thread_words(const struct code_thread *thread, struct str *out)
+{
+	code_words_thread(thread, out);
+	if (isfinite(thread->gil_share))
+		str_appendf(out, "%sGIL %.0f %%", out->len ? ", " : "", 100 * thread->gil_share);
+}
+
+/* The name of a thread stands where places do, and what it is where names do. */
+static void wish_threads(const struct term *term, const struct code_report *code, size_t count, struct wishes *wishes)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct str words = {0};
+		thread_words(&code->threads.items[i], &words);
+		int width = text_width(term, str_text(&words));
+		wishes->name = width > wishes->name ? width : wishes->name;
+		str_fini(&words);
+	}
+}
 
 static const char *line_text(const struct code_row *row)
 {
@@ -101,7 +120,8 @@ static void wish(const struct term *term, const struct code_rows *rows, size_t c
  * does not need goes to the bar. */
 static struct layout fit(const struct term *term, const struct wishes *wishes)
 {
-	struct layout layout = {.term = term, .bar = BAR_LEAST, .interval = interval_width(term), .seconds = SECONDS};
+	struct layout layout = {
+		.term = term, .bar = BAR_LEAST, .interval = interval_width(term), .seconds = SECONDS, .total = PERCENT};
 	int least = INDENT + NAME_LEAST + GAP + PLACE_LEAST, want = wishes->name < NAME_MOST ? wishes->name : NAME_MOST;
 	if (term->columns - numbers_width(&layout) < least + 14)
 		layout.seconds = 0;
@@ -110,6 +130,8 @@ static struct layout fit(const struct term *term, const struct wishes *wishes)
 	bool has_place = term->columns - numbers_width(&layout) >= least;
 	if (!has_place && term->columns - numbers_width(&layout) < INDENT + NAME_LEAST)
 		layout.interval = 0;
+	if (!has_place && term->columns - numbers_width(&layout) < INDENT + NAME_LEAST)
+		layout.total = 0;
 	int room = term->columns - numbers_width(&layout) - INDENT;
 	int place = wishes->place < PLACE_LEAST ? PLACE_LEAST : wishes->place;
 	layout.place = has_place ? (place < 2 * room / 5 ? place : 2 * room / 5) : 0;
@@ -171,7 +193,7 @@ static void put_numbers(const struct layout *layout, const struct code_share *se
 		put_cell(term, STYLE_DIM, str_text(&interval), layout->interval, false);
 		str_fini(&interval);
 	}
-	if (total)
+	if (total && layout->total)
 		put_percent(term, STYLE_PLAIN, total->share);
 	term_end_line(term);
 }
@@ -194,8 +216,10 @@ static void put_titles(const struct layout *layout, const char *name, const char
 	put_gap(term, GAP);
 	put_cell(term, STYLE_DIM, self, PERCENT, true);
 	put_gap(term, layout->interval ? layout->interval + 1 : 0);
-	put_gap(term, GAP);
-	put_cell(term, STYLE_DIM, total, PERCENT, true);
+	if (layout->total) {
+		put_gap(term, GAP);
+		put_cell(term, STYLE_DIM, total, PERCENT, true);
+	}
 	term_end_line(term);
 }
 
@@ -300,17 +324,27 @@ static void put_tasks(const struct term *term, const struct code_report *code)
 	str_fini(&words);
 }
 
+/* What a thread is says more than its name: the texts change places. */
+static struct layout turn(const struct layout *layout)
+{
+	struct layout turned = *layout;
+	turned.name = layout->place ? layout->place : layout->name;
+	turned.place = layout->place ? layout->name : 0;
+	return turned;
+}
+
+static bool tells_threads(const struct term *term, const struct code_report *code)
+{
+	/* Many processes with a thread each are told by program. */
+	return code->threads.len > 1 && (code->threads.len != code->processes.len || term->verbose);
+}
+
 static void put_thread(const struct layout *layout, const struct code_thread *thread)
 {
 	struct str name = {0}, words = {0};
 	str_appendf(&name, "%s %d", thread->thread->name ? thread->thread->name : "thread", thread->thread->tid);
-	code_words_thread(thread, &words);
-	if (isfinite(thread->gil_share))
-		str_appendf(&words, "%sGIL %.0f %%", words.len ? ", " : "", 100 * thread->gil_share);
-	/* What it is says more than its name: the texts change places. */
-	struct layout turned = *layout;
-	turned.name = layout->place ? layout->place : layout->name;
-	turned.place = layout->place ? layout->name : 0;
+	thread_words(thread, &words);
+	struct layout turned = turn(layout);
 	put_texts(&turned, str_text(&name), str_text(&words));
 	put_numbers(layout, &thread->share, NULL);
 	str_fini(&name);
@@ -321,12 +355,9 @@ static void put_threads(const struct layout *layout, const struct code_report *c
 {
 	const struct term *term = layout->term;
 	size_t count = rows_to_show(term, OTHERS, code->threads.len);
-	/* Many processes with a thread each are told by program. */
-	if (code->threads.len < 2 || (code->threads.len == code->processes.len && !term->verbose))
+	if (!tells_threads(term, code))
 		return;
-	struct layout turned = *layout;
-	turned.name = layout->place ? layout->place : layout->name;
-	turned.place = layout->place ? layout->name : 0;
+	struct layout turned = turn(layout);
 	put_titles(&turned, "Thread", "", "Share", "");
 	for (size_t i = 0; i < count; i++)
 		put_thread(layout, &code->threads.items[i]);
@@ -432,6 +463,8 @@ static void put_tables(const struct term *term, const struct code_report *code, 
 	struct wishes wishes = {0};
 	wish(term, &code->by_self, functions, false, &wishes);
 	wish(term, &code->lines, lines, true, &wishes);
+	if (tells_threads(term, code))
+		wish_threads(term, code, rows_to_show(term, OTHERS, code->threads.len), &wishes);
 	struct layout layout = fit(term, &wishes);
 	put_titles(&layout, "Function", "", "Self", "Total");
 	put_functions(&layout, &code->by_self, functions);

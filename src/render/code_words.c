@@ -174,13 +174,10 @@ void code_words_gaps(const struct code_quality *quality, struct str *out)
 void code_words_thread(const struct code_thread *thread, struct str *out)
 {
 	if (thread->worker) {
-		str_append(out, "worker of a pool");
+		str_append(out, "pool worker");
 		if (thread->starter.function) {
-			str_append(out, ", started by ");
-			str_append(out, thread->starter.function);
-			str_append(out, " (");
+			str_append(out, " for ");
 			code_words_place(&thread->starter, out);
-			str_append(out, ")");
 		}
 	} else if (thread->thread->is_main) {
 		str_append(out, "main thread");

@@ -95,9 +95,10 @@ static uint64_t read_base62(struct reader *r)
 				 : c >= 'a' && c <= 'z' ? (uint64_t)(c - 'a') + 10
 				 : c >= 'A' && c <= 'Z' ? (uint64_t)(c - 'A') + 36
 							: 62;
-		if (digit == 62 || value > (UINT64_MAX >> 7))
+		if (digit == 62 || __builtin_mul_overflow(value, 62, &value) ||
+		    __builtin_add_overflow(value, digit + 1, &value))
 			r->failed = true;
-		value = value * 62 + digit;
+		value--;
 	}
 	return value + 1;
 }

@@ -97,7 +97,7 @@ struct wire_chunk {
 	uint32_t kind;
 	uint32_t pages;
 	_Atomic uint32_t used; /* bytes after this header */
-	wire_id owner;         /* the thread's record; 0 in the first chunk of all */
+	wire_id owner;         /* the thread's record; of records and nodes the first that wrote, maybe 0 */
 };
 
 /* Records: variable in size, each begins with this; `bytes` is a multiple of 16 and counts the whole record. */
