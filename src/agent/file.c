@@ -250,6 +250,7 @@ static void fill_header(struct wire_header *header, const struct file_origin *or
 	header->pages_most = (uint32_t)(file.bytes / WIRE_PAGE);
 	atomic_store(&header->pages_used, 1);
 	syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+	syscall(SYS_getcwd, header->folder, sizeof(header->folder));
 	/* Last: a file without it is none. */
 	__atomic_store_n(&header->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 }
