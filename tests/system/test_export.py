@@ -91,6 +91,14 @@ def test_folded_lines_add_up_to_the_profile(pitot, profiles, name):
     assert abs(weight - seconds_in_all(pitot, path)) <= len(lines) * HALF_MICROSECOND
 
 
+def test_a_differential_file_has_both_sides(pitot, profiles):
+    out = pitot.path("both.folded")
+    pitot("diff", profiles("sample"), profiles("recursion"), "--format", "folded", "-o", out, status=OK)
+    with open(out, encoding="utf-8") as file:
+        matches = [re.fullmatch(r"(.+) (\d+) (\d+)", line) for line in file.read().splitlines()]
+    assert [sum(int(match[side]) for match in matches) for side in (2, 3)] == [4000000, 20000]
+
+
 # ---- pprof ----
 
 
