@@ -210,12 +210,13 @@ static void on_clock(struct agent_thread *thread, ucontext_t *context, enum cloc
 		take_sample(thread, context, start_ns, cpu_ns);
 	if (answer == CLOCK_SAMPLE && thread->clock_waits)
 		clock_settle(thread);
-	resume_interrupted(context);
 	uint64_t spent_ns = agent_mono_ns() - start_ns;
 	if (spent_ns > LONG_HANDLER_NS)
 		spent_ns = sys_thread_cpu_ns() - cpu_ns;
 	raise_by(&thread->record->handler_ns, spent_ns);
 	rest_if_slow(thread, cpu_ns, spent_ns);
+	/* Last: from here on the program's handlers may run, and jump. */
+	resume_interrupted(context);
 }
 
 /* The program has taken the signal for itself: the end of sampling in this thread. */
