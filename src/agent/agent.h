@@ -67,7 +67,8 @@ struct agent_thread {
 	bool timer_runs;
 	int timer;
 	uint64_t cpu_last_ns;
-	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last one took too long */
+	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last ones took too long */
+	uint64_t spent_ns;      /* by the last sample */
 	/* The stack before, root first, with its nodes: most of the next one is the same. */
 	unsigned last_depth;
 	struct path_step {
