@@ -86,6 +86,74 @@ static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
 		out->kinds[i] = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
 }
 
+/* Python functions with the native code below them: their own time as who writes Python sees it. */
+static void add_python(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+{
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
+	for (size_t i = 1; i < of->tree->nodes.len; i++) {
+		if (places[i].python == NONE)
+			continue;
+		struct code_sum *sum = &sums[functions->of[places[i].python]];
+		sum->self_ns += of->tree->nodes.items[i].self_ns;
+		sum->self_samples += of->tree->nodes.items[i].self_samples;
+	}
+	for (uint32_t i = 0; i < functions->count; i++) {
+		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, i);
+		row.self = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
+		if (sums[i].self_ns)
+			vec_push(&out->python.items, row);
+	}
+	code_rows_sort(&out->python, false);
+	free(sums);
+}
+
+/* The line that a call of the topic came from: the innermost of the caller's that can be shown. */
+static void add_topic(const struct code_rows_of *of, const struct place *places, const unsigned *masks,
+		      enum code_topic topic, struct code_about *out)
+{
+	const struct code_tree *tree = of->tree;
+	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights)), ns = 0, samples = 0;
+	uint32_t best = NONE;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (!(masks[i] & 1u << topic) || (masks[node->parent] & 1u << topic))
+			continue;
+		const struct place *place = &places[node->parent];
+		uint32_t line = place->shown != NONE ? place->shown : place->python;
+		ns += node->total_ns;
+		samples += node->total_samples;
+		if (line == NONE)
+			continue;
+		weights[line] += node->total_ns;
+		if (best == NONE || weights[line] > weights[best])
+			best = line;
+	}
+	out->share = code_share_of(&of->scale, ns, samples);
+	if (best != NONE)
+		out->line = code_row_of_frame(of, best);
+	free(weights);
+}
+
+static void add_topics(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+{
+	const struct code_tree *tree = of->tree;
+	const unsigned import = 1u << TOPIC_IMPORT;
+	unsigned *frames = mem_alloc((tree->frames.len + 1) * sizeof(*frames));
+	unsigned *masks = mem_alloc(tree->nodes.len * sizeof(*masks)); /* per node: what it and its callers are about */
+	for (size_t i = 0; i < tree->frames.len; i++)
+		frames[i] = code_topics_of(&tree->frames.items[i]);
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		unsigned above = masks[node->parent], own = above & import ? 0 : frames[node->frame];
+		masks[i] = above | (own & import ? import : own);
+	}
+	for (int i = 0; i < TOPIC_COUNT; i++)
+		add_topic(of, places, masks, (enum code_topic)i, &out->topics[i]);
+	free(masks);
+	free(frames);
+}
+
 /* The frame that most of a worker's time was for. Samples of one thread follow each other. */
 static uint32_t find_starter(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
 			     uint64_t *weights)
@@ -312,6 +380,8 @@ static void fill(struct code_rows_of *of, const struct code_request *request, co
 	code_rows_rank(of, GROUP_MODULE, false, &out->modules);
 	if (request->function)
 		out->calls = code_calls_new(of, request->function);
+	add_python(of, places, out);
+	add_topics(of, places, out);
 	sum_lines(of, places);
 	code_rows_rank(of, GROUP_LINE, false, &out->lines);
 	sum_kinds(of, out);
@@ -386,6 +456,7 @@ void code_report_free(struct code_report *report)
 	vec_fini(&report->lines.items);
 	vec_fini(&report->modules.items);
 	vec_fini(&report->path.items);
+	vec_fini(&report->python.items);
 	vec_fini(&report->programs);
 	vec_fini(&report->threads);
 	vec_fini(&report->processes);

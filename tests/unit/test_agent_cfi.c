@@ -346,7 +346,7 @@ static void compare_with_libdw(Dwarf_CFI *cfi, const struct cfi_view *view, uint
 
 static void compare_object(struct agent_thread *thread, uintptr_t inside, unsigned every)
 {
-	struct cfi_view view;
+	struct module_view view;
 	struct tally tally = {0, 0, 0};
 	assert_true(module_find(thread, inside, &view));
 	const struct wire_module *module = stand_in_module(inside);
@@ -359,8 +359,8 @@ static void compare_object(struct agent_thread *thread, uintptr_t inside, unsign
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	Dwarf_CFI *cfi = elf == NULL ? NULL : dwarf_getcfi_elf(elf);
 	assert_non_null(cfi);
-	for (uintptr_t pc = module->start; pc < view.start; pc += every)
-		compare_with_libdw(cfi, &view, module->bias, pc, &tally);
+	for (uintptr_t pc = module->start; pc < view.tables.start; pc += every)
+		compare_with_libdw(cfi, &view.tables, module->bias, pc, &tally);
 	print_message("%s: %u addresses, %u have rules, %u supported\n", path, tally.asked, tally.found,
 		      tally.supported);
 	assert_true(tally.found > 100);
