@@ -1,6 +1,7 @@
 # libpitot-agent.so: preloaded into every profiled process. It links libc only, exports nothing but the functions that it
 # wraps, never leaves once it is loaded, and its thread-local state is of the kind that a signal handler may read.
-# libagent.a has the same objects for the unit tests: a test pulls in what it calls and nothing else.
+# libagent.a has the same objects for the unit tests: a test pulls in what it calls and nothing else. The wrappers are not in
+# it, or a test that calls such a function would get them.
 
 AGENT_SRC    := $(wildcard src/agent/*.c)
 AGENT_OBJ    := $(AGENT_SRC:src/%.c=$(BUILD)/agent-pic/%.o)
@@ -17,7 +18,7 @@ $(BUILD)/agent-pic/%.o: src/%.c $(BUILD)/flags
 $(BUILD)/libpitot-agent.so: $(AGENT_OBJ)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot-agent.so -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) $^ -ldl -pthread -o $@
 
-$(BUILD)/libagent.a: $(AGENT_OBJ)
+$(BUILD)/libagent.a: $(filter-out $(BUILD)/agent-pic/agent/interpose%,$(AGENT_OBJ))
 	@rm -f $@
 	$(AR) rcs $@ $^
 

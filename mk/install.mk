@@ -4,6 +4,8 @@
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 INCDIR  ?= $(PREFIX)/include
+# pitot looks for its agent there, seen from BINDIR.
+AGENTDIR = $(BINDIR)/../lib/pitot
 MANDIR  ?= $(PREFIX)/share/man
 DOCDIR  ?= $(PREFIX)/share/doc/pitot
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
@@ -23,6 +25,7 @@ install: all $(BUILD)/pitot.pc
 	ln -sf libpitot.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libpitot.so.$(SOVERSION)
 	ln -sf libpitot.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libpitot.so
 	install -m 644 $(BUILD)/libpitot.a $(DESTDIR)$(LIBDIR)/libpitot.a
+	install -D -m 755 $(BUILD)/libpitot-agent.so $(DESTDIR)$(AGENTDIR)/libpitot-agent.so
 	install -m 644 include/pitot.h $(DESTDIR)$(INCDIR)/pitot.h
 	install -m 644 $(BUILD)/pitot.pc $(DESTDIR)$(LIBDIR)/pkgconfig/pitot.pc
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man1
@@ -39,7 +42,7 @@ uninstall:
 	      $(patsubst docs/man/%,$(MANDIR)/man1/%,$(filter %.1,$(MAN_PAGES))) \
 	      $(patsubst docs/man/%,$(MANDIR)/man5/%,$(filter %.5,$(MAN_PAGES))) \
 	      $(BASHDIR)/pitot $(ZSHDIR)/_pitot $(FISHDIR)/pitot.fish)
-	rm -rf $(DESTDIR)$(DOCDIR)
+	rm -rf $(DESTDIR)$(DOCDIR) $(DESTDIR)$(AGENTDIR)
 
 # Always anew: PREFIX may be another than last time.
 $(BUILD)/pitot.pc: pitot.pc.in FORCE

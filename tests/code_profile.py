@@ -5,6 +5,7 @@ Read with sqlite3 from the tables that docs/run-file.md describes, not with pito
 
 import collections
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -151,6 +152,7 @@ def find_line(path, remark):
     return number
 
 
+@functools.lru_cache(maxsize=None)
 def pythons():
     """CPython 3.8 and later on this machine, {version: path}, Debian's own with them."""
     candidates = glob.glob(os.path.join(os.path.expanduser("~"), ".pyenv/versions/*/bin/python3"))
@@ -165,3 +167,11 @@ def pythons():
             continue
         found.setdefault(".".join(told[1:4]), told[4])
     return dict(sorted(found.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+
+
+def some_pythons():
+    """The oldest, Debian's own and the newest; all of them with PITOT_TEST_ALL=1."""
+    found = pythons()
+    versions = list(found)
+    chosen = {*versions[:1], *versions[-1:], *(version for version in versions if found[version] == "/usr/bin/python3")}
+    return {name: found[name] for name in versions if os.environ.get("PITOT_TEST_ALL") or name in chosen}

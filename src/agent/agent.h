@@ -11,6 +11,7 @@
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
  *	clock.c      perf_event_open or timer_create per thread
  *	sample.c     the signal handler: capture, weigh, store
+ *	resume.c     undoes the EINTR that the handler's signal caused
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
@@ -46,17 +47,27 @@ struct python_frame {
 
 enum unwind_end { UNWIND_ROOT, UNWIND_TRUNCATED };
 
-/* A thread's buffers and place in the wire file. Memory of its own, never malloc's. */
+/* One frame of the stack that both make together. */
+struct merged_frame {
+	uint64_t value;
+	uint8_t kind, flags;
+};
+
+/* A thread's buffers and place in the wire file. Memory of its own, never malloc's: it is too large for a stack that may be
+ * a small one made for signals. */
 struct agent_thread {
 	struct wire_thread *record; /* in the wire file */
 	wire_id record_id;
 	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
 	uintptr_t stack_low, stack_high;              /* [low, high) of the pthread stack */
 	volatile int busy; /* the agent is at work in this thread: a handler that finds it only counts */
-	int clock_fd;
-	uint64_t clock_id; /* perf's own id of the event: the descriptor is ours only while it answers with it */
-	void *timer;
+	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
+	int clock_fd;      /* the number that the event's signals carry */
+	bool clock_waits;  /* for its first sample, which comes at a random time */
+	bool timer_runs;
+	int timer;
 	uint64_t cpu_last_ns;
+	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last one took too long */
 	/* The stack before, root first, with its nodes: most of the next one is the same. */
 	unsigned last_depth;
 	struct path_step {
@@ -66,6 +77,7 @@ struct agent_thread {
 	} path[WIRE_STACK_MAX];
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
+	struct merged_frame merged[WIRE_STACK_MAX];
 	unsigned char window[4096]; /* of a stack that is not the thread's own, while it is walked */
 };
 
@@ -103,14 +115,10 @@ unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enu
 /* python.c. An object with the interpreter's symbols was seen: from here on Python frames can be read. `dynamic` is its
  * dynamic section, `bias` its load bias. */
 void python_look(uintptr_t bias, uintptr_t dynamic);
+void python_forked(void); /* like module_restart: code objects and tasks have no records in the new file yet */
 /* Fills thread->python; WIRE_SAMPLE_GIL and WIRE_SAMPLE_PYTHON in `flags`; the running asyncio task's record. */
 unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task);
 
-/* One frame of the stack that both make together. */
-struct merged_frame {
-	uint64_t value;
-	uint8_t kind, flags;
-};
 /* Leaf-first native and Python frames into one stack, root first. Evaluation functions are replaced by the Python frames
  * that they ran. *unmatched where the two do not fit; then nothing is dropped. Number of frames, at most `most`. */
 unsigned python_merge(const struct native_frame *native, unsigned native_count, const struct python_frame *python,

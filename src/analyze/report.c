@@ -129,6 +129,8 @@ static void fold_stage(const struct stage_record *const *group, size_t count, st
 	if (!out->ran)
 		vec_push(&counted, out->last);
 	fold_values(&counted, out);
+	for (size_t i = 0; i < counted.len; i++)
+		vec_push(&out->counted, counted.items[i]);
 	vec_fini(&counted);
 }
 
@@ -308,6 +310,8 @@ void report_fini(struct report *report)
 		series_list_fini(&stage->series);
 		process_list_fini(&stage->processes);
 		census_fini(&stage->census);
+		vec_fini(&stage->counted);
+		code_report_free(stage->code);
 	}
 	vec_fini(&report->stages);
 	finding_list_fini(&report->findings);

@@ -9,6 +9,7 @@
 #define PITOT_ANALYZE_REPORT_H
 
 #include "analyze/census.h"
+#include "analyze/code_report.h"
 #include "analyze/finding.h"
 #include "stats/describe.h"
 #include "store/record.h"
@@ -47,10 +48,12 @@ struct report_stage {
 	VEC(double) walls;                        /* the same one by one, in the order in which they ran */
 	double share;                             /* of the sum of the stages' wall times, 0 to 1 */
 	enum verdict verdict;
-	char *evidence;                /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
-	struct series_list series;     /* of the last repetition */
-	struct process_list processes; /* the costliest, of the last repetition */
-	struct census census;          /* all of them, by program */
+	char *evidence;                           /* "98 % of one core busy, 0.3 % I/O pressure"; owned */
+	struct series_list series;                /* of the last repetition */
+	struct process_list processes;            /* the costliest, of the last repetition */
+	struct census census;                     /* all of them, by program */
+	VEC(const struct stage_record *) counted; /* the repetitions that count; the last one where it never ran */
+	struct code_report *code;                 /* what its code profile says; NULL: it has none */
 };
 
 struct report {
@@ -66,8 +69,8 @@ struct report {
 
 enum { REPORT_BUCKETS = 60 };
 
-/* The report borrows the record. `series`, `processes` and `census` of the stages stay empty: the caller may load them
- * from the run file, and then have the findings computed. */
+/* The report borrows the record. `series`, `processes`, `census` and `code` of the stages stay empty: the caller may load
+ * them from the run file, and then have the findings computed. */
 void report_compute(const struct run_record *record, struct report *out);
 void report_fini(struct report *report);
 

@@ -25,6 +25,14 @@ uint64_t clock_thread_cpu_ns(void)
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+long clock_tick_hz(void)
+{
+	struct timespec tick;
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec || tick.tv_nsec <= 0)
+		return 100;
+	return (long)(NS_PER_S / (uint64_t)tick.tv_nsec);
+}
+
 void clock_format_utc(uint64_t utc_ns, char *out, size_t size)
 {
 	time_t seconds = (time_t)(utc_ns / NS_PER_S);

@@ -12,6 +12,8 @@
 uint64_t clock_mono_ns(void);
 uint64_t clock_utc_ns(void);
 uint64_t clock_thread_cpu_ns(void);
+/* Ticks of the kernel per second: timers without high resolution are no finer. */
+long clock_tick_hz(void);
 /* "2026-01-31T12:34:56Z"; `size` at least 21. */
 void clock_format_utc(uint64_t utc_ns, char *out, size_t size);
 

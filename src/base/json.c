@@ -133,6 +133,12 @@ void json_put_integer(struct json *json, const char *key, int64_t value)
 	str_appendf(json->out, "%" PRId64, value);
 }
 
+void json_put_thousandths(struct json *json, const char *key, uint64_t value)
+{
+	start_item(json, key);
+	str_appendf(json->out, "%" PRIu64 ".%03" PRIu64, value / 1000, value % 1000);
+}
+
 void json_put_bool(struct json *json, const char *key, bool value)
 {
 	start_item(json, key);

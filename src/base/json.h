@@ -29,6 +29,8 @@ void json_array_end(struct json *json);
 void json_put_string(struct json *json, const char *key, const char *text); /* NULL text gives null */
 void json_put_number(struct json *json, const char *key, double value);
 void json_put_integer(struct json *json, const char *key, int64_t value);
+/* A thousandth of `value`, all three decimals: nanoseconds where a format counts in microseconds. */
+void json_put_thousandths(struct json *json, const char *key, uint64_t value);
 void json_put_bool(struct json *json, const char *key, bool value);
 void json_put_null(struct json *json, const char *key);
 

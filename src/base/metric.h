@@ -92,6 +92,13 @@ enum metric_total { TOTAL_SUM, TOTAL_MAX, TOTAL_MIN, TOTAL_TIME_MEAN, TOTAL_OWN 
 	X(STEAL, "system_steal_s", SECONDS, LOWER, TIME, SUM, "core time that the hypervisor gave to others")          \
 	X(OUTPUT, "output_bytes", BYTES, NEITHER, COUNT, SUM, "bytes that the stage printed")                          \
 	X(SAMPLES, "samples", COUNT, NEITHER, LEVEL, SUM, "samples taken for the time series")                         \
+	X(PROFILE_SAMPLES, "profile_samples", COUNT, NEITHER, LEVEL, SUM, "samples of the code profile")               \
+	X(PROFILE_COVERAGE, "profile_coverage", RATIO, NEITHER, LEVEL, TIME_MEAN,                                      \
+	  "CPU time that the code profile accounts for, as a part of all")                                             \
+	X(PROFILE_UNCOVERED, "profile_uncovered", RATIO, NEITHER, LEVEL, TIME_MEAN,                                    \
+	  "CPU time of processes that had no agent, as a part of all")                                                 \
+	X(PROFILE_OVERHEAD, "profile_overhead", RATIO, NEITHER, LEVEL, TIME_MEAN,                                      \
+	  "CPU time that the agents' sampling took, as a part of all")                                                 \
 	X(SELF_CPU, "self_cpu_s", SECONDS, LOWER, TIME, OWN, "CPU time that pitot itself used")                        \
 	X(SELF_WALL, "self_wall_s", SECONDS, LOWER, TIME, OWN,                                                         \
 	  "elapsed time in which no stage ran: pitot's start, the gaps between stages, its end")                       \

@@ -58,8 +58,11 @@ static void zsh(struct str *out)
 	for (const struct cmd *const *cmd = cmd_table; *cmd; cmd++) {
 		str_appendf(out, "\t%s)\n\t\t_arguments ", (*cmd)->name);
 		for (const struct opt *option = (*cmd)->options; option->name; option++) {
+			bool maybe = option->kind == OPT_MAYBE;
 			str_appendf(out, "'%s--%s%s[", option->kind == OPT_LIST ? "*" : "", option->name,
-				    opt_takes_value(option) ? "=" : "");
+				    opt_takes_value(option) ? "="
+				    : maybe                 ? "=-"
+							    : "");
 			zsh_text(option->help, out);
 			str_append(out, "]");
 			if (opt_takes_value(option)) {
@@ -67,6 +70,8 @@ static void zsh(struct str *out)
 				zsh_text(option->kind == OPT_CHOICE ? option->name : option->value, out);
 				str_append(out, ":");
 			}
+			if (maybe)
+				str_appendf(out, "::%s: ", option->value);
 			if (option->kind == OPT_CHOICE) {
 				str_append(out, "(");
 				for (const char *at = option->value; *at; at++)

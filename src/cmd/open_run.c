@@ -37,6 +37,29 @@ static int attach(const char *path, struct report *report, struct err *err)
 	return 0;
 }
 
+void opened_run_look(struct opened_run *run, const struct code_request *request)
+{
+	for (size_t i = 0; i < run->report.stages.len; i++) {
+		struct report_stage *stage = &run->report.stages.items[i];
+		struct code_stage counted = {stage->counted.items, stage->counted.len};
+		bool wanted = stage->ran && (!request->stage || strcmp(request->stage, stage->name) == 0);
+		code_report_free(stage->code);
+		stage->code = wanted ? code_report_new(run->profile, &counted, request) : NULL;
+	}
+}
+
+static int attach_profile(const char *path, struct opened_run *run, struct err *err)
+{
+	static const struct code_request usual;
+	bool exists = false;
+	int code = store_profile_exists(path, &exists, err);
+	if (!code && exists)
+		code = store_profile_load(path, &run->profile, err);
+	if (run->profile)
+		opened_run_look(run, &usual);
+	return code;
+}
+
 int opened_run_load(const char *path, struct opened_run *out, struct err *err)
 {
 	*out = (struct opened_run){0};
@@ -45,6 +68,8 @@ int opened_run_load(const char *path, struct opened_run *out, struct err *err)
 		return code;
 	report_compute(out->record, &out->report);
 	code = attach(path, &out->report, err);
+	if (!code)
+		code = attach_profile(path, out, err);
 	if (code)
 		opened_run_fini(out);
 	else
@@ -57,6 +82,7 @@ void opened_run_fini(struct opened_run *run)
 	if (!run->record)
 		return;
 	report_fini(&run->report);
+	profile_data_free(run->profile);
 	run_record_free(run->record);
 	run->record = NULL;
 }

@@ -1,7 +1,9 @@
-/* report.c - pitot report: shows a run in one of the formats. */
+/* report.c - pitot report: shows a run in one of the formats, or its code profile in one of other tools. */
 #include "cmd/open_run.h"
+#include "render/code_export.h"
 #include "store/history.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,38 +11,154 @@
 
 struct report_args {
 	const char *format, *output, *history;
+	const char *view, *stage, *function;
 	bool verbose;
-	int64_t width;
+	int64_t width, process, thread, top;
+	uint64_t from_ns, to_ns;
 };
 
+#define AT(field) offsetof(struct report_args, field)
 static const struct opt report_options[] = {
-	{"format", 'f', OPT_CHOICE, offsetof(struct report_args, format), "term|md|json|csv", "how to show it"},
-	{"output", 'o', OPT_TEXT, offsetof(struct report_args, output), "FILE", "write there instead of to stdout"},
-	{"history", 0, OPT_TEXT, offsetof(struct report_args, history), "DIR", "the folder with the earlier runs"},
-	{"verbose", 'v', OPT_FLAG, offsetof(struct report_args, verbose), NULL, "every metric with its provenance"},
-	{"width", 0, OPT_INTEGER, offsetof(struct report_args, width), "N", "columns of the terminal format"},
+	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|csv|folded|speedscope|pprof|chrome|callgrind|svg",
+	 "how to show it; from folded on, the code profile for other tools"},
+	{"output", 'o', OPT_TEXT, AT(output), "FILE", "write there instead of to stdout"},
+	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
+	{"verbose", 'v', OPT_FLAG, AT(verbose), NULL, "every metric with its provenance"},
+	{"width", 0, OPT_INTEGER, AT(width), "N", "columns of the terminal format"},
+	{"top", 0, OPT_INTEGER, AT(top), "N", "rows in the tables of code"},
+	{"view", 0, OPT_CHOICE, AT(view), "mixed|python|native", "frames of the code profile"},
+	{"stage", 0, OPT_TEXT, AT(stage), "NAME", "the code profile of this stage only"},
+	{"process", 0, OPT_INTEGER, AT(process), "PID", "the code profile of this process only"},
+	{"thread", 0, OPT_INTEGER, AT(thread), "TID", "the code profile of this thread only"},
+	{"from", 0, OPT_DURATION, AT(from_ns), "TIME", "the code profile from this time of the run on"},
+	{"to", 0, OPT_DURATION, AT(to_ns), "TIME", "the code profile up to this time of the run"},
+	{"function", 0, OPT_TEXT, AT(function), "NAME", "who calls this function, and whom it calls"},
 	{0}};
+#undef AT
 
 extern const struct cmd cmd_report;
+
+static struct code_request request_of(const struct report_args *args)
+{
+	return (struct code_request){.view = args->view ? (enum code_view)code_view_find(args->view) : CODE_MIXED,
+				     .stage = args->stage,
+				     .pid = (int)args->process,
+				     .tid = (int)args->thread,
+				     .from_ns = args->from_ns,
+				     .to_ns = args->to_ns,
+				     .function = args->function};
+}
+
+static bool asks_for_code(const struct report_args *args)
+{
+	return args->view || args->stage || args->process || args->thread || args->from_ns || args->to_ns ||
+	       args->function;
+}
+
+static int check_stage(const struct report *report, const char *name, struct err *err)
+{
+	const char **names = mem_alloc((report->stages.len + 1) * sizeof(*names));
+	bool found = false;
+	for (size_t i = 0; i < report->stages.len; i++) {
+		names[i] = report->stages.items[i].name;
+		found = found || strcmp(names[i], name) == 0;
+	}
+	const char *meant = found ? NULL : str_suggest(name, names, report->stages.len);
+	free(names);
+	if (found)
+		return 0;
+	if (meant)
+		return err_set(err, ERR_USAGE, "--stage: the run has no '%s'; did you mean '%s'?", name, meant);
+	return err_set(err, ERR_USAGE, "--stage: the run has no '%s'", name);
+}
+
+/* What was asked for that this run cannot show. */
+static int check_profile(const struct opened_run *run, const struct report_args *args, struct err *err)
+{
+	if (!run->profile)
+		return err_set(err, ERR_INPUT, "this run has no code profile; run it with --cpu");
+	return args->stage ? check_stage(&run->report, args->stage, err) : 0;
+}
+
+/* The repetitions that count, of the stages that are wanted. */
+static int export_code(const struct opened_run *run, const struct code_export *format,
+		       const struct code_request *request, struct str *out, struct err *err)
+{
+	VEC(int64_t) stages = {0};
+	struct code_tree tree;
+	for (size_t i = 0; i < run->report.stages.len; i++) {
+		const struct report_stage *stage = &run->report.stages.items[i];
+		for (size_t k = 0; k < stage->counted.len; k++)
+			if (!request->stage || strcmp(request->stage, stage->name) == 0)
+				vec_push(&stages, stage->counted.items[k]->row.id);
+	}
+	struct code_select select = {.stage_ids = stages.items,
+				     .stage_count = stages.len,
+				     .pid = request->pid,
+				     .tid = request->tid,
+				     .from_ns = request->from_ns,
+				     .to_ns = request->to_ns,
+				     .view = request->view,
+				     .by_line = format->by_line,
+				     .graft_workers = !format->per_thread};
+	code_tree_build(run->profile, &select, &tree);
+	int code = tree.samples.len ? format->render(&tree, &run->report, out, err)
+				    : err_set(err, ERR_INPUT, "the code profile has no samples of what was asked for");
+	code_tree_fini(&tree);
+	vec_fini(&stages);
+	return code;
+}
+
+static int render(struct opened_run *run, const struct report_args *args, struct str *out, struct err *err)
+{
+	const char *format = args->format ? args->format : "term";
+	const struct code_export *exporter = code_export_find(format);
+	struct code_request request = request_of(args);
+	int code = exporter || asks_for_code(args) ? check_profile(run, args, err) : 0;
+	if (code)
+		return code;
+	if (exporter && exporter->binary && !args->output && isatty(STDOUT_FILENO))
+		return err_set(err, ERR_USAGE, "--format %s is not for a terminal: write it to a file with -o", format);
+	if (exporter)
+		return export_code(run, exporter, &request, out, err);
+	if (asks_for_code(args))
+		opened_run_look(run, &request);
+	struct render_options options;
+	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, args->verbose, &options);
+	options.top = (size_t)args->top;
+	options.only_code = asks_for_code(args);
+	return renderer_find(format)->render(&run->report, &options, out, err);
+}
 
 static int show(const char *path, const struct report_args *args)
 {
 	struct err err;
 	struct opened_run run;
 	struct str text = {0};
-	struct render_options options;
-	const struct renderer *renderer = renderer_find(args->format ? args->format : "term");
 	int status = opened_run_load(path, &run, &err) ? cmd_fail(&cmd_report, &err) : 0;
 	if (status)
 		return status;
-	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, args->verbose, &options);
-	if (renderer->render(&run.report, &options, &text, &err) != 0)
+	if (render(&run, args, &text, &err) != 0)
 		status = cmd_fail(&cmd_report, &err);
 	else
 		status = cmd_output(&cmd_report, args->output, str_text(&text), text.len);
 	str_fini(&text);
 	opened_run_fini(&run);
 	return status;
+}
+
+/* 0, or the exit status after the message. */
+static int check_numbers(const struct report_args *args)
+{
+	if (args->width < 0 || args->width > 10000)
+		return cmd_usage_error(&cmd_report, "--width: expected 1 to 10000 columns");
+	if (args->top < 0 || args->top > 1000000)
+		return cmd_usage_error(&cmd_report, "--top: expected 1 to 1000000 rows");
+	if (args->process < 0 || args->process > INT_MAX || args->thread < 0 || args->thread > INT_MAX)
+		return cmd_usage_error(&cmd_report, "--process, --thread: expected the number of one");
+	if (args->to_ns && args->to_ns <= args->from_ns)
+		return cmd_usage_error(&cmd_report, "--to: expected a time after --from");
+	return 0;
 }
 
 static int run_report(int argc, char **argv)
@@ -56,10 +174,9 @@ static int run_report(int argc, char **argv)
 		status = cmd_usage_error(&cmd_report, "one run at a time; '%s' is one too many", rest.items[1]);
 		goto out;
 	}
-	if (args.width < 0 || args.width > 10000) {
-		status = cmd_usage_error(&cmd_report, "--width: expected 1 to 10000 columns");
+	status = check_numbers(&args);
+	if (status)
 		goto out;
-	}
 	dir = history_dir(args.history);
 	if (history_resolve(dir, rest.len ? rest.items[0] : NULL, &path, &err) != 0)
 		status = cmd_fail(&cmd_report, &err);
@@ -73,7 +190,7 @@ out:
 }
 
 const struct cmd cmd_report = {.name = "report",
-			       .summary = "show a run: as text, Markdown, JSON or CSV",
+			       .summary = "show a run: as text, Markdown, JSON or CSV; its code for other tools",
 			       .arguments = "[RUN] [--format F] [-o FILE]",
 			       .options = report_options,
 			       .run = run_report};

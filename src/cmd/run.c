@@ -20,9 +20,9 @@
 enum { UNSAID = -1000 }; /* of a number that was not given, so that a 0 can be refused */
 
 struct run_args {
-	const char *output, *history, *report_dir, *name, *format, *compare_to;
+	const char *output, *history, *report_dir, *name, *format, *compare_to, *cpu;
 	struct opt_texts set, param_files, only;
-	int64_t jobs, repeat, warmup;
+	int64_t jobs, repeat, warmup, cpu_hz;
 	uint64_t interval_ns, timeout_ns;
 	double watts;
 	bool pss, pmu, gpu, cgroup, exit_records;
@@ -52,6 +52,7 @@ static const struct opt run_options[] = {
 	{"interval", 'i', OPT_DURATION, AT(interval_ns), "TIME", "time between samples (100ms)"},
 	{"timeout", 't', OPT_DURATION, AT(timeout_ns), "TIME", "end a stage that runs longer, unless it says itself"},
 	{"name", 0, OPT_TEXT, AT(name), "NAME", "what to call the run"},
+	{"cpu", 0, OPT_MAYBE, AT(cpu), "HZ", "profile the code: functions and lines (999 samples a second)"},
 	{"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
 	{"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
 	{"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
@@ -108,6 +109,18 @@ static int take_overrides(struct run_args *args)
 		vec_push(&args->overrides.values,
 			 ((struct param_override){.name = name, .value = equals + 1, .source = "--set"}));
 	}
+	return 0;
+}
+
+/* `--cpu` alone, or with samples per second. */
+static int check_cpu(struct run_args *args)
+{
+	args->cpu_hz = !args->cpu ? -1 : PROFILE_CPU_HZ;
+	if (!args->cpu || !args->cpu[0])
+		return 0;
+	if (!str_to_int64(args->cpu, &args->cpu_hz) || args->cpu_hz < 1 || args->cpu_hz > PROFILE_CPU_HZ_MOST)
+		return cmd_usage_error(&cmd_run, "--cpu: expected 1 to %d samples per second, not '%s'",
+				       PROFILE_CPU_HZ_MOST, args->cpu);
 	return 0;
 }
 
@@ -367,6 +380,7 @@ static void fill_options(const struct run_args *args, bool command, struct run_o
 				    .gpu = args->gpu,
 				    .pss = args->pss ? 1 : -1,
 				    .watts = isnan(args->watts) ? -1 : args->watts,
+				    .cpu_hz = (int)args->cpu_hz,
 				    .timeout_ns = args->timeout_ns,
 				    .inherit = args->inherit,
 				    .pass_output = args->show_output,
@@ -503,7 +517,8 @@ static int run_run(int argc, char **argv)
 	size_t dashes;
 	int status = 0;
 	if (cmd_parse_open(&cmd_run, argc, argv, &args, keep_unknown, &args, &rest, &dashes, &status)) {
-		status = check_numbers(&args);
+		status = check_cpu(&args);
+		status = status ? status : check_numbers(&args);
 		status = status ? status : take_overrides(&args);
 		if (!status && dashes != SIZE_MAX && dashes > 0)
 			status = cmd_usage_error(&cmd_run,

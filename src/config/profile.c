@@ -1,10 +1,11 @@
 /* profile.c - the `profile` map: how deep to look, for the pipeline and for single stages. */
 #include "base/clock.h"
+#include "base/str.h"
 #include "config/load.h"
 
 void profile_unset(struct profile_settings *profile)
 {
-	*profile = (struct profile_settings){.pss = -1, .gpu = -1, .pmu = -1, .watts = -1};
+	*profile = (struct profile_settings){.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1};
 }
 
 static int read_interval(struct load *load, void *into, const struct node *value)
@@ -47,6 +48,25 @@ static int read_watts(struct load *load, void *into, const struct node *value)
 	return code;
 }
 
+static int read_cpu(struct load *load, void *into, const struct node *value)
+{
+	struct profile_settings *profile = into;
+	char *text = NULL;
+	int64_t hz = 0;
+	int code = load_text(load, value, "cpu", &text);
+	int truth = code ? -1 : load_truth(text);
+	if (truth >= 0)
+		profile->cpu_hz = truth ? PROFILE_CPU_HZ : 0;
+	else if (!code && str_to_int64(text, &hz) && hz >= 1 && hz <= PROFILE_CPU_HZ_MOST)
+		profile->cpu_hz = (int)hz;
+	else if (!code)
+		code = load_fail(load, value->line,
+				 "'cpu' must be true, false or samples per second from 1 to %d, not '%.60s'",
+				 PROFILE_CPU_HZ_MOST, text);
+	free(text);
+	return code;
+}
+
 static int read_jobs(struct load *load, void *into, const struct node *value)
 {
 	(void)into;
@@ -61,7 +81,7 @@ static int refuse_jobs(struct load *load, void *into, const struct node *value)
 
 #define COMMON_KEYS                                                                                                    \
 	{"interval", read_interval}, {"pss", read_pss}, {"gpu", read_gpu}, {"enable_gpu_sampling", read_gpu},          \
-		{"pmu", read_pmu},                                                                                     \
+		{"pmu", read_pmu}, {"cpu", read_cpu},                                                                  \
 	{                                                                                                              \
 		"watts", read_watts                                                                                    \
 	}

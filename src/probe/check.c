@@ -1,5 +1,6 @@
 /* check.c - see check.h. */
 #include "probe/check.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "probe/kernel_file.h"
@@ -90,29 +91,46 @@ static void check_pss(struct probe_check_list *out)
 	probe_check_add(out, "pss", what, false, detail, got == -ENOENT ? "use Linux 4.14 or later" : NULL);
 }
 
-/* Asks for exactly what the profiler will open: a task clock that samples its own thread in user mode. */
-static void check_sampling_clock(struct probe_check_list *out)
+/* Asks for exactly what the profiler will open: a task clock that samples its own thread. 0, or the error. */
+static int try_task_clock(bool user_only)
 {
-	static const char what[] = "clock of the CPU profiler";
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_TASK_CLOCK,
 		.sample_period = 1000000,
 		.sample_type = PERF_SAMPLE_IP,
 		.disabled = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = user_only,
 		.exclude_hv = 1,
 	};
 	int fd = perf_event_open_fd(&attr, 0, -1);
-	if (fd >= 0) {
+	if (fd >= 0)
 		kernel_close(fd);
+	return fd < 0 ? -fd : 0;
+}
+
+static void check_sampling_clock(struct probe_check_list *out)
+{
+	static const char what[] = "clock of the CPU profiler";
+	char words[METRIC_REASON_SIZE], detail[METRIC_REASON_SIZE + 128];
+	int error = try_task_clock(false);
+	if (!error) {
 		probe_check_add(out, "sampling_clock", what, true, "perf software task-clock", NULL);
 		return;
 	}
-	char words[METRIC_REASON_SIZE], detail[METRIC_REASON_SIZE + 64];
-	perf_event_words(-fd, perf_event_paranoid(), words, sizeof(words));
-	snprintf(detail, sizeof(detail), "%s; timers at the kernel's tick are used instead", words);
-	probe_check_add(out, "sampling_clock", what, false, detail, perf_event_fix(-fd));
+	if (try_task_clock(true) == 0) {
+		snprintf(detail, sizeof(detail),
+			 "perf software task-clock in user mode (kernel.perf_event_paranoid is %d); time in the kernel "
+			 "is "
+			 "sampled at its tick, %ld Hz at most",
+			 perf_event_paranoid(), clock_tick_hz());
+		probe_check_add(out, "sampling_clock", what, true, detail, NULL);
+		return;
+	}
+	perf_event_words(error, perf_event_paranoid(), words, sizeof(words));
+	snprintf(detail, sizeof(detail), "%s; timers at the kernel's tick, %ld Hz, are used instead", words,
+		 clock_tick_hz());
+	probe_check_add(out, "sampling_clock", what, false, detail, perf_event_fix(error));
 }
 
 void probe_check_all(struct probe_check_list *out)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "render/argv.h"
+#include "render/code_json.h"
 #include "render/findings.h"
 #include "render/renderers.h"
 #include "render/words.h"
@@ -339,7 +340,7 @@ static void put_outcome(struct json *json, const struct report_stage *stage)
 	json_put_integer(json, "log_dropped_lines", (int64_t)stage->worst->log_dropped_lines);
 }
 
-static void put_stage(struct json *json, const struct report_stage *stage)
+static void put_stage(struct json *json, const struct report_stage *stage, size_t top)
 {
 	const struct stage_row *row = &stage->last->row;
 	json_object_begin(json, NULL);
@@ -362,13 +363,13 @@ static void put_stage(struct json *json, const struct report_stage *stage)
 		put_process(json, &stage->processes.items.items[i]);
 	json_array_end(json);
 	put_series(json, &stage->series);
+	code_json(json, stage->code, top);
 	json_object_end(json);
 }
 
 static int render_json(const struct report *report, const struct render_options *options, struct str *out,
 		       struct err *err)
 {
-	(void)options;
 	(void)err;
 	struct json json = {.out = out, .pretty = true};
 	json_object_begin(&json, NULL);
@@ -377,7 +378,7 @@ static int render_json(const struct report *report, const struct render_options 
 	put_flat_run(&json, report);
 	json_array_begin(&json, "stages");
 	for (size_t i = 0; i < report->stages.len; i++)
-		put_stage(&json, &report->stages.items[i]);
+		put_stage(&json, &report->stages.items[i], options->top);
 	json_array_end(&json);
 	put_quality(&json, report->record);
 	bool any = report->bottleneck < report->stages.len;

@@ -5,6 +5,7 @@
  * commands) is escaped, so that it stays one cell of its table; a log stands in a fence longer than any inside it.
  */
 #include "base/clock.h"
+#include "render/code_md.h"
 #include "render/findings.h"
 #include "render/format.h"
 #include "render/markup.h"
@@ -384,14 +385,18 @@ static void put_footer(struct str *out, const struct report *report)
 static int render_md(const struct report *report, const struct render_options *options, struct str *out,
 		     struct err *err)
 {
-	(void)options;
 	(void)err;
 	put_head(out, report);
+	if (options->only_code) {
+		code_md(report, options->top, put_escaped, out);
+		return 0;
+	}
 	put_summary(out, report);
 	put_resources(out, report);
 	put_verdicts(out, report);
 	findings_md(report, put_escaped, out);
 	put_chart(out, report);
+	code_md(report, options->top, put_escaped, out);
 	put_repetitions(out, report);
 	put_quality(out, report);
 	put_failures(out, report);

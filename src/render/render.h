@@ -8,10 +8,12 @@
 #include "base/str.h"
 
 struct render_options {
-	bool color;   /* ANSI colours; never when NO_COLOR is set or the output is no terminal */
-	bool unicode; /* block characters for bars; else ASCII */
-	int columns;  /* of the terminal; 80 where unknown. Never wider. */
-	bool verbose; /* every metric with its provenance */
+	bool color;     /* ANSI colours; never when NO_COLOR is set or the output is no terminal */
+	bool unicode;   /* block characters for bars; else ASCII */
+	int columns;    /* of the terminal; 80 where unknown. Never wider. */
+	bool verbose;   /* every metric with its provenance */
+	size_t top;     /* rows of each table of code; 0: as many as the format usually has */
+	bool only_code; /* nothing but the code profile, where the format is for people */
 };
 
 struct renderer {

@@ -7,6 +7,7 @@
  */
 #include "render/term.h"
 #include "base/clock.h"
+#include "render/code_term.h"
 #include "render/findings.h"
 #include "render/format.h"
 #include "render/renderers.h"
@@ -64,7 +65,7 @@ void term_end_line(const struct term *term)
 	str_append_char(out, '\n');
 }
 
-static void put_heading(const struct term *term, const char *text)
+void term_heading(const struct term *term, const char *text)
 {
 	struct flow flow = term_flow(term);
 	str_append_char(term->out, '\n');
@@ -248,7 +249,7 @@ static void put_verdicts(const struct term *term)
 		if (!stage->ran || stage->verdict == VERDICT_NONE || (!all && stage->share < verdict_share))
 			continue;
 		if (!any)
-			put_heading(term, "What held the stages up");
+			term_heading(term, "What held the stages up");
 		any = true;
 		struct flow flow = term_flow(term);
 		flow_begin(&flow, 2);
@@ -263,7 +264,7 @@ static void put_quality(const struct term *term)
 {
 	const struct run_record *record = term->report->record;
 	if (record->quality.len)
-		put_heading(term, "Quality");
+		term_heading(term, "Quality");
 	for (size_t i = 0; i < record->quality.len; i++) {
 		const struct quality_row *quality = &record->quality.items[i];
 		struct flow flow = term_flow(term);
@@ -310,7 +311,7 @@ static void put_failures(const struct term *term)
 		if (!words_is_failure(stage->status) || words_stage_running(report, stage))
 			continue;
 		if (!any)
-			put_heading(term, "Failed");
+			term_heading(term, "Failed");
 		any = true;
 		struct flow flow = term_flow(term);
 		struct str name = {0}, words = {0};
@@ -356,7 +357,7 @@ static void put_events(const struct term *term)
 	words_events(term->report, term->verbose, &events);
 	size_t shown = events.items.len > EVENTS_MOST && !term->verbose ? EVENTS_MOST : events.items.len;
 	if (shown)
-		put_heading(term, "Worth knowing");
+		term_heading(term, "Worth knowing");
 	for (size_t i = 0; i < shown; i++)
 		put_event(term, &events.items.items[i]);
 	if (shown < events.items.len) {
@@ -374,12 +375,12 @@ static void put_absent(const struct term *term)
 {
 	struct reason_groups groups = {0};
 	if (term->report->bottleneck == SIZE_MAX) {
-		put_heading(term, "No stage has been measured");
+		term_heading(term, "No stage has been measured");
 		return;
 	}
 	words_absent(term->report->values, &groups);
 	if (groups.items.len)
-		put_heading(term, "Not measured");
+		term_heading(term, "Not measured");
 	for (size_t i = 0; i < groups.items.len; i++) {
 		const struct reason_group *group = &groups.items.items[i];
 		struct flow flow = term_flow(term);
@@ -449,6 +450,14 @@ static void put_pipeline(const struct term *term)
 	put_verdicts(term);
 }
 
+/* Where a part of the code profile was asked for, the rest of the page is not. */
+static void put_code_only(const struct term *term)
+{
+	const char *name = term->report->record->row.name;
+	put_header(term, name && *name ? name : "pipeline");
+	code_term(term);
+}
+
 static int render_term(const struct report *report, const struct render_options *options, struct str *out,
 		       struct err *err)
 {
@@ -459,11 +468,17 @@ static int render_term(const struct report *report, const struct render_options 
 			    .columns = columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns,
 			    .color = options->color,
 			    .unicode = options->unicode,
-			    .verbose = options->verbose};
+			    .verbose = options->verbose,
+			    .top = options->top};
+	if (options->only_code) {
+		put_code_only(&term);
+		return 0;
+	}
 	if (report->stages.len == 1 && !report->record->row.config_path)
 		put_command(&term);
 	else
 		put_pipeline(&term);
+	code_term(&term);
 	findings_term(&term);
 	put_quality(&term);
 	put_failures(&term);

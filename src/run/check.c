@@ -2,8 +2,10 @@
 #include "run/check.h"
 #include "run/cgroup.h"
 #include "run/exits.h"
+#include "run/inject.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,9 +49,23 @@ static void check_process_io(struct probe_check_list *out)
 			NULL);
 }
 
+static void check_agent(struct probe_check_list *out)
+{
+	static const char what[] = "the library that profiles code (pitot run --cpu)";
+	char *library = NULL;
+	struct err err;
+	if (inject_find_library(&library, &err) == 0)
+		probe_check_add(out, "agent", what, true, library, NULL);
+	else
+		probe_check_add(out, "agent", what, false, err.text,
+				"make && make install   (or PITOT_AGENT_LIB=/path/to/libpitot-agent.so)");
+	free(library);
+}
+
 void run_check_all(struct probe_check_list *out)
 {
 	check_groups(out);
 	check_exits(out);
 	check_process_io(out);
+	check_agent(out);
 }

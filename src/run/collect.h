@@ -12,12 +12,22 @@
 #define PITOT_RUN_COLLECT_H
 
 #include "base/err.h"
+#include "base/metric.h"
 #include "store/store.h"
+
+/* A stage whose processes were to have an agent. */
+struct collect_stage {
+	int64_t id;
+	double cpu_s;    /* of all its processes; < 0: not known */
+	bool has_record; /* of every process, with CPU time of its own */
+};
 
 struct collect_options {
 	const char *dir;            /* with the wire files */
 	uint64_t run_start_mono_ns; /* times in the run file count from there */
 	struct store *store;
+	const struct collect_stage *stages;
+	size_t stage_count;
 	void *context;
 	void (*note)(void *context, const char *text); /* a line for the person; may be NULL */
 };

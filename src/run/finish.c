@@ -71,6 +71,7 @@ struct live *stage_open(struct loop *loop, size_t index)
 	live->streams[0] = live->streams[1] = (struct stream){.fd = -1, .pass_to = -1};
 	live->view = &loop->view.stages[index];
 	fill_row(loop, index, &live->row);
+	live->cpu_hz = inject_hz(loop->options, loop->pipeline, live->spec);
 	live->row.tier = mem_strdup(loop->shared.cgroups ? cgroup_host_tier(loop->shared.cgroups) : "processes");
 	live->row.start_ns = clock_mono_ns() - loop->shared.start_ns;
 	shared_stored(&loop->shared, store_stage_begin(loop->shared.store, &live->row, &err), &err);
@@ -175,6 +176,12 @@ static void measure(struct loop *loop, struct live *live)
 	if (live->anon_max > live->view->memory_bytes)
 		live->view->memory_bytes = live->anon_max;
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, live->row.id, values, &err), &err);
+	const struct metric_value *cpu = &values[METRIC_CPU_TIME];
+	if (live->cpu_hz)
+		vec_push(&loop->shared.profiled,
+			 ((struct collect_stage){.id = live->row.id,
+						 .cpu_s = cpu->state == METRIC_KNOWN ? cpu->value : -1,
+						 .has_record = loop->shared.exits != NULL}));
 	char *disagreement = live_disagreement(live);
 	if (disagreement)
 		shared_event(&loop->shared, live->row.id, "warning", "%s", disagreement);

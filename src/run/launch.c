@@ -22,8 +22,8 @@ static bool is_overridden(const char *variable, const struct stage_spec *spec)
 }
 
 struct env_list {
-	VEC(char *) items;
-	char *channel, *stage;
+	struct env_items items;
+	char *channel, *stage, *agent, *preload;
 };
 
 static void env_build(const struct loop *loop, const struct live *live, struct env_list *out)
@@ -35,6 +35,8 @@ static void env_build(const struct loop *loop, const struct live *live, struct e
 			vec_push(&out->items, *variable);
 	for (size_t i = 0; i < live->spec->env.len; i++)
 		vec_push(&out->items, live->spec->env.items[i]);
+	if (live->cpu_hz)
+		inject_env(loop->inject, live->row.id, live->cpu_hz, &out->items, &out->agent, &out->preload);
 	vec_push(&out->items, out->channel);
 	vec_push(&out->items, out->stage);
 	vec_push(&out->items, NULL);
@@ -44,6 +46,8 @@ static void env_fini(struct env_list *env)
 {
 	free(env->channel);
 	free(env->stage);
+	free(env->agent);
+	free(env->preload);
 	vec_fini(&env->items);
 }
 

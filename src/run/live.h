@@ -11,6 +11,7 @@
 #include "probe/pmu.h"
 #include "probe/probe.h"
 #include "run/cgroup.h"
+#include "run/collect.h"
 #include "run/descend.h"
 #include "run/exits.h"
 #include "run/output.h"
@@ -43,8 +44,9 @@ struct run_shared {
 	char pmu_reason[METRIC_REASON_SIZE];
 	uint64_t start_ns; /* of the run, monotonic */
 	double watts;
-	bool overlapped;                 /* more than one stage may run at a time */
-	VEC(struct sample_point) points; /* since the last commit: written in one go, they cost a third */
+	bool overlapped;                    /* more than one stage may run at a time */
+	VEC(struct collect_stage) profiled; /* stages with an agent that have ended */
+	VEC(struct sample_point) points;    /* since the last commit: written in one go, they cost a third */
 };
 
 /* Why a stage is being ended by us. */
@@ -59,6 +61,7 @@ struct live {
 	struct run_shared *shared;
 	const struct stage_spec *spec;
 	size_t index; /* in the pipeline */
+	int cpu_hz;   /* of the code profile; 0: none */
 	struct stage_row row;
 	uint64_t start_ns, end_ns; /* monotonic */
 

@@ -4,6 +4,7 @@
 #ifndef PITOT_RUN_LOOP_H
 #define PITOT_RUN_LOOP_H
 
+#include "run/inject.h"
 #include "run/live.h"
 
 /* A stage in the current repetition. */
@@ -43,6 +44,7 @@ struct loop {
 	uint64_t wardens_cpu_ns;
 	int signal; /* that asked the run to end, or 0 */
 	int signals_seen;
+	struct inject *inject; /* NULL: no stage is profiled */
 	VEC(struct quality_line) quality;
 	size_t channel_damaged;
 };

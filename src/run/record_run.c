@@ -251,9 +251,27 @@ static void store_own_cost(struct loop *loop, uint64_t wall_ns)
 			     (unsigned long long)exits_losses(loop->shared.exits));
 }
 
+/* What the agents left. The person waits meanwhile: a note says so where it takes longer. */
+static void collect(struct loop *loop)
+{
+	struct run_shared *shared = &loop->shared;
+	struct err err;
+	if (!loop->inject || !shared->profiled.len)
+		return;
+	struct collect_options options = {.dir = inject_dir(loop->inject),
+					  .run_start_mono_ns = shared->start_ns,
+					  .store = shared->store,
+					  .stages = shared->profiled.items,
+					  .stage_count = shared->profiled.len,
+					  .context = loop->observer->context,
+					  .note = loop->observer->note};
+	shared_stored(shared, collect_profiles(&options, &err), &err);
+}
+
 void record_close(struct loop *loop)
 {
 	struct err err;
+	collect(loop);
 	read_channel(loop);
 	store_quality_metrics(loop);
 	uint64_t now = clock_mono_ns(), wall_ns = now - loop->shared.start_ns;

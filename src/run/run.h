@@ -21,6 +21,7 @@ struct run_options {
 	bool cgroup, exit_records, pmu, gpu; /* wanted, where available */
 	int pss;                             /* -1: the pipeline's */
 	double watts;                        /* < 0: the pipeline's, else 45 */
+	int cpu_hz;                          /* -1: the pipeline's */
 	uint64_t timeout_ns;                 /* of every stage that has none of its own */
 	bool inherit;                        /* leave the stage's descriptors alone */
 	bool pass_output;                    /* show what stages print */

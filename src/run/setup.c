@@ -107,6 +107,8 @@ void loop_close(struct loop *loop)
 	}
 	vec_fini(&loop->quality);
 	vec_fini(&loop->shared.points);
+	vec_fini(&loop->shared.profiled);
+	inject_free(loop->inject);
 	free(loop->view.stages);
 	free(loop->nodes);
 	free(loop->running);

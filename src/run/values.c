@@ -305,6 +305,15 @@ static void pmu_values(struct live *live, struct metric_value *values)
 		metric_set_absent(&values[counted[i]], "%s", live->shared->pmu_reason);
 }
 
+/* Known only after the last stage: collect.c sets them. */
+static void profile_values(const struct live *live, struct metric_value *values)
+{
+	static const int of_profile[] = {METRIC_PROFILE_SAMPLES, METRIC_PROFILE_COVERAGE, METRIC_PROFILE_UNCOVERED,
+					 METRIC_PROFILE_OVERHEAD};
+	for (size_t i = 0; i < sizeof(of_profile) / sizeof(of_profile[0]) && !live->cpu_hz; i++)
+		metric_set_absent(&values[of_profile[i]], "not asked for (--cpu)");
+}
+
 void live_values(struct live *live, struct metric_value *values)
 {
 	metric_set(&values[METRIC_WALL], wall_s(live), METHOD_EXACT, "monotonic clock, start to last exit");
@@ -318,6 +327,7 @@ void live_values(struct live *live, struct metric_value *values)
 	pressure_values(live, values);
 	energy_values(live, values);
 	pmu_values(live, values);
+	profile_values(live, values);
 	if (live->shared->options->inherit)
 		metric_set_absent(&values[METRIC_OUTPUT], "the output was not captured (--inherit)");
 	else

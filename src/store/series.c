@@ -5,7 +5,7 @@
  * answer, however long the stage was. (SQL's GROUP BY would sort all samples first: the key's order is by time.)
  */
 #include "store/reader.h"
-#include "store/store.h"
+#include "store/writer.h"
 
 #include <string.h>
 
@@ -222,6 +222,27 @@ int store_processes(const char *path, int64_t stage_id, size_t limit, struct pro
 	}
 	sqlite3_finalize(statement);
 	reader_close(&reader);
+	if (code)
+		process_list_fini(&list);
+	else
+		*out = list;
+	return code;
+}
+
+int store_written_processes(struct store *store, struct process_list *out, struct err *err)
+{
+	/* Our own connection and our own rows: no limits, and they are seen before they are committed. */
+	struct reader reader = {.db = store->db, .path = store->path, .rows_left = UINT64_MAX, .text_left = UINT64_MAX};
+	struct process_list list = {0};
+	sqlite3_stmt *statement = NULL;
+	int code = writer_failed(store, err);
+	if (!code)
+		code = reader_prepare(&reader, PROCESS_COLUMNS " ORDER BY id", &statement, err);
+	while (!code && (code = reader_step(&reader, statement, err)) > 0) {
+		get_process(&reader, statement, vec_add(&list.items));
+		code = 0;
+	}
+	sqlite3_finalize(statement);
 	if (code)
 		process_list_fini(&list);
 	else

@@ -74,6 +74,8 @@ struct process_list {
 	VEC(struct process_row) items;
 };
 int store_processes(const char *path, int64_t stage_id, size_t limit, struct process_list *out, struct err *err);
+/* All process rows of a run that is being written, in the order in which they came. */
+int store_written_processes(struct store *store, struct process_list *out, struct err *err);
 void process_list_fini(struct process_list *list);
 
 #endif

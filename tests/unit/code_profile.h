@@ -6,7 +6,7 @@
  *	int64_t stack = code_profile_stack(profile, 0, load);
  *	code_profile_sample(profile, thread, 5, stack, 1);        (milliseconds)
  *
- * Ids are what the store would give. Freed by code_profile_free, which needs no store.
+ * Ids are what the store would give. Freed by profile_data_free.
  */
 #ifndef PITOT_TESTS_CODE_PROFILE_H
 #define PITOT_TESTS_CODE_PROFILE_H
@@ -109,45 +109,6 @@ static inline void code_profile_gap(struct profile_data *profile, int64_t stage_
 	gap->command = mem_strdup(command);
 	gap->reason = mem_strdup(reason);
 	gap->cpu_s = cpu_s;
-}
-
-static inline void code_profile_free(struct profile_data *profile)
-{
-	for (size_t i = 0; i < profile->processes.len; i++) {
-		free(profile->processes.items[i].executable);
-		free(profile->processes.items[i].clock);
-		free(profile->processes.items[i].end);
-		free(profile->processes.items[i].note);
-		free(profile->processes.items[i].python);
-	}
-	for (size_t i = 0; i < profile->threads.len; i++) {
-		free(profile->threads.items[i].name);
-		free(profile->threads.items[i].entry);
-	}
-	for (size_t i = 0; i < profile->frames.len; i++) {
-		free(profile->frames.items[i].function);
-		free(profile->frames.items[i].module);
-		free(profile->frames.items[i].file);
-	}
-	for (size_t i = 0; i < profile->gaps.len; i++) {
-		free(profile->gaps.items[i].command);
-		free(profile->gaps.items[i].reason);
-	}
-	for (size_t i = 0; i < profile->sources.len; i++) {
-		free(profile->sources.items[i].file);
-		free(profile->sources.items[i].text);
-	}
-	for (size_t i = 0; i < profile->tasks.len; i++)
-		free(profile->tasks.items[i]);
-	vec_fini(&profile->processes);
-	vec_fini(&profile->threads);
-	vec_fini(&profile->frames);
-	vec_fini(&profile->stacks);
-	vec_fini(&profile->samples);
-	vec_fini(&profile->gaps);
-	vec_fini(&profile->sources);
-	vec_fini(&profile->tasks);
-	free(profile);
 }
 
 #endif

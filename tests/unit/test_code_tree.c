@@ -81,7 +81,7 @@ static void equal_calls_are_one_node_and_totals_hold_what_is_below(void **state)
 	assert_int_equal(node_of(&tree, "main")->total_samples, 5);
 	assert_int_equal(node_of(&tree, "main")->self_samples, 2);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void lines_are_apart_only_when_asked_for(void **state)
@@ -93,7 +93,7 @@ static void lines_are_apart_only_when_asked_for(void **state)
 	assert_node(&tree, "main:3", 1, 1);
 	assert_node(&tree, "main:4", 2, 14);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void a_view_drops_frames_but_no_time(void **state)
@@ -113,7 +113,7 @@ static void a_view_drops_frames_but_no_time(void **state)
 	assert_node(&tree, "_sum", 12, 12);
 	assert_node(&tree, "start", 7, 7);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void stage_process_thread_and_time_choose_samples(void **state)
@@ -131,7 +131,7 @@ static void stage_process_thread_and_time_choose_samples(void **state)
 		assert_int_equal(tree.nodes.items[CODE_ROOT].total_ns, (uint64_t)(expected_ms[i] * 1e6));
 		code_tree_fini(&tree);
 	}
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void samples_keep_their_thread_time_and_node(void **state)
@@ -153,7 +153,7 @@ static void samples_keep_their_thread_time_and_node(void **state)
 	assert_int_equal(tree.samples.items[5].node, CODE_ROOT);
 	assert_node(&tree, "", 1, 16);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void a_path_that_is_too_long_is_given_from_its_root(void **state)
@@ -168,7 +168,7 @@ static void a_path_that_is_too_long_is_given_from_its_root(void **state)
 	assert_string_equal(tree.frames.items[frames[1]].function, "_sum");
 	assert_int_equal(code_tree_path(&tree, CODE_ROOT, frames, 2), 0);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 /* Line 7 multiplies from 0 to 100 ms, line 8 at 400 ms; a worker of OpenBLAS helps. `imported` made the worker. */
@@ -222,7 +222,7 @@ static void a_workers_time_hangs_below_the_line_that_started_the_work(void **sta
 	code_tree_build(code.profile, &(struct code_select){.by_line = true}, &tree);
 	assert_node(&tree, "clone3;blas_thread_server;dgemm_kernel", 7, 7);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void a_worker_far_from_any_work_hangs_below_what_made_it(void **state)
@@ -238,7 +238,7 @@ static void a_worker_far_from_any_work_hangs_below_what_made_it(void **state)
 	code_tree_build(code.profile, &(struct code_select){.graft_workers = true}, &tree);
 	assert_node(&tree, "<module>;[worker thread];clone3;blas_thread_server;dgemm_kernel", 1, 1);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void the_work_of_another_process_or_library_is_not_taken_for_it(void **state)
@@ -256,7 +256,7 @@ static void the_work_of_another_process_or_library_is_not_taken_for_it(void **st
 	assert_node(&tree, "clone3;blas_thread_server;dgemm_kernel", 1, 1);
 	assert_node(&tree, "gomp_thread_start", 2, 2);
 	code_tree_fini(&tree);
-	code_profile_free(profile);
+	profile_data_free(profile);
 }
 
 static void a_thread_of_the_program_itself_is_no_worker(void **state)
@@ -268,7 +268,7 @@ static void a_thread_of_the_program_itself_is_no_worker(void **state)
 	code_tree_build(code.profile, &(struct code_select){.graft_workers = true}, &tree);
 	assert_node(&tree, "clone3;blas_thread_server;dgemm_kernel", 1, 1);
 	code_tree_fini(&tree);
-	code_profile_free(code.profile);
+	profile_data_free(code.profile);
 }
 
 static void pool_libraries_are_known_by_their_file_names(void **state)
@@ -317,7 +317,7 @@ static void a_million_samples_of_two_hundred_thousand_stacks_take_seconds(void *
 	assert_true(took_ns < 10ULL * 1000 * 1000 * 1000);
 	printf("%.3f s\n", (double)took_ns / 1e9);
 	code_tree_fini(&tree);
-	code_profile_free(profile);
+	profile_data_free(profile);
 }
 
 static void views_have_names(void **state)

@@ -228,6 +228,20 @@ static void a_gate_may_ask_about_stages_and_about_quality_metrics(void **state)
 	pipeline_free(p);
 }
 
+static void the_rate_of_the_code_profile_is_read(void **state)
+{
+	(void)state;
+	struct pipeline *p = parse("profile: {cpu: true}\nstages:\n"
+				   "- {name: a, run: x}\n"
+				   "- {name: b, run: x, profile: {cpu: off}}\n"
+				   "- {name: c, run: x, profile: {cpu: 200}}\n");
+	assert_int_equal(p->profile.cpu_hz, PROFILE_CPU_HZ);
+	assert_int_equal(p->stages.items[0].profile.cpu_hz, -1);
+	assert_int_equal(p->stages.items[1].profile.cpu_hz, 0);
+	assert_int_equal(p->stages.items[2].profile.cpu_hz, 200);
+	pipeline_free(p);
+}
+
 static void profile_and_quality_and_gate_are_read(void **state)
 {
 	(void)state;
@@ -307,6 +321,10 @@ static void a_wrong_file_is_refused_with_line_and_advice(void **state)
 		{"profile: {gpu: true, enable_gpu_sampling: true}\nstages: []\n", "mean the same"},
 		{"profile: {pss: maybe}\nstages: []\n", "'pss' must be true or false, not 'maybe'"},
 		{"profile: {watts: -3}\nstages: []\n", "must not be negative"},
+		{"profile: {cpu: 0}\nstages: []\n", "'cpu' must be true, false or samples per second from 1 to 10000"},
+		{"profile: {cpu: 10001}\nstages: []\n", "not '10001'"},
+		{"profile: {cpu: fast}\nstages: []\n", "not 'fast'"},
+		{"profile: {cpu: [1]}\nstages: []\n", "'cpu' must be"},
 		{"params: [a]\nstages: []\n", "'params' must be a map"},
 		{"params: {a-b: 1}\nstages: []\n", "cannot be a parameter's name"},
 		{"params: {env: 1}\nstages: []\n", "cannot be named 'env'"},
@@ -464,6 +482,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(when_decides_by_comparison_or_truth),
 	cmocka_unit_test(a_gate_may_ask_about_stages_and_about_quality_metrics),
 	cmocka_unit_test(profile_and_quality_and_gate_are_read),
+	cmocka_unit_test(the_rate_of_the_code_profile_is_read),
 	cmocka_unit_test(empty_sections_are_as_if_not_there),
 	cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
 	cmocka_unit_test(a_cycle_is_told_as_a_path),

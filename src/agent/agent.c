@@ -1,0 +1,276 @@
+/*
+ * agent.c - when the agent begins and ends: the constructor, what a fork's child does, and the end of the process.
+ *
+ * Without PITOT_AGENT, or where anything fails, the library is inert: the wrappers only pass on. Nothing here ever ends or
+ * stops the program.
+ *
+ * A file belongs to one process. Children of vfork and of a raw clone run in our memory or in a copy of it, without our
+ * knowing; so hooks ask agent_here(), which compares process ids, before they touch the file.
+ *
+ * The end is recorded as late as libc allows: a function that a constructor registers without an owner runs after all
+ * libraries' destructors. Samples go on until the very end and move it with them.
+ */
+#include "agent/core.h"
+#include "agent/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { AGENT_HZ_MOST = 10000, AGENT_TEXT_MAX = 1024 };
+
+static struct {
+	atomic_bool on;
+	atomic_bool ending;
+	atomic_bool yielded;
+	int pid;
+	struct agent_plan plan;
+	char preload[PATH_MAX];
+	char variable[sizeof(WIRE_VARIABLE) + AGENT_TEXT_MAX];
+	int (*clock_gettime)(clockid_t, struct timespec *);
+} agent;
+
+/* Registers without an owner, so that it is not run with this library's destructors. */
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
+
+bool agent_is_on(void)
+{
+	return atomic_load_explicit(&agent.on, memory_order_acquire);
+}
+
+bool agent_here(void)
+{
+	return agent_is_on() && sys_getpid() == agent.pid;
+}
+
+bool agent_yielded(void)
+{
+	return atomic_load_explicit(&agent.yielded, memory_order_relaxed);
+}
+
+void agent_yield(const char *reason)
+{
+	struct agent_thread *thread = thread_self();
+	if (atomic_exchange(&agent.yielded, true))
+		return;
+	file_stop(reason);
+	if (thread)
+		clock_stop(thread);
+}
+
+bool agent_ending(void)
+{
+	return atomic_load_explicit(&agent.ending, memory_order_relaxed);
+}
+
+uint64_t agent_period_ns(void)
+{
+	return agent.plan.period_ns;
+}
+
+const char *agent_preload(void)
+{
+	return agent.preload;
+}
+
+const char *agent_variable(void)
+{
+	return agent.variable;
+}
+
+uint64_t agent_mono_ns(void)
+{
+	struct timespec now;
+	if (!agent.clock_gettime || agent.clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+		return sys_clock_ns(CLOCK_MONOTONIC);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *out)
+{
+	uint64_t number = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9' || number > most)
+			return false;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+	}
+	*out = number;
+	return length > 0 && number <= most;
+}
+
+static bool parse_field(const char *field, size_t length, struct agent_plan *out)
+{
+	uint64_t number;
+	if (length > 4 && memcmp(field, "dir=", 4) == 0) {
+		if (length - 4 >= sizeof(out->dir))
+			return false;
+		memcpy(out->dir, field + 4, length - 4);
+		out->dir[length - 4] = '\0';
+		return out->dir[0] == '/';
+	}
+	if (length > 6 && memcmp(field, "stage=", 6) == 0) {
+		bool valid = parse_number(field + 6, length - 6, INT64_MAX / 16, &number);
+		out->stage_id = valid ? (int64_t)number : 0;
+		return valid;
+	}
+	if (length > 4 && memcmp(field, "cpu=", 4) == 0) {
+		bool valid = parse_number(field + 4, length - 4, AGENT_HZ_MOST, &number);
+		out->period_ns = valid && number ? (1000000000u + number / 2) / number : 0;
+		return valid;
+	}
+	return true; /* a later pitot's */
+}
+
+bool agent_parse(const char *text, struct agent_plan *out)
+{
+	*out = (struct agent_plan){0};
+	while (*text) {
+		size_t length = strcspn(text, ";");
+		if (!parse_field(text, length, out))
+			return false;
+		text += length + (text[length] == ';');
+	}
+	return out->dir[0] != '\0';
+}
+
+/* Kernel threads of this process that have no record: made before us, or by clone itself. */
+static void count_missed(struct wire_header *header)
+{
+	struct stat status;
+	if (stat("/proc/self/task", &status) != 0 || status.st_nlink < 2)
+		return;
+	unsigned threads = (unsigned)status.st_nlink - 2, known = thread_count();
+	if (threads > known)
+		atomic_store(&header->threads_missed, threads - known);
+}
+
+void agent_end(enum wire_end end)
+{
+	struct wire_header *header = file_header();
+	uint64_t now_ns = agent_mono_ns();
+	if (end == WIRE_ENDED_EXIT)
+		atomic_store(&agent.ending, true);
+	count_missed(header);
+	thread_end_all(now_ns);
+	atomic_store(&header->end_mono_ns, now_ns);
+	atomic_store(&header->cpu_end_ns, sys_process_cpu_ns());
+	atomic_store(&header->end, end);
+}
+
+void agent_end_failed(void)
+{
+	struct wire_header *header = file_header();
+	atomic_store(&header->end, WIRE_OPEN);
+	atomic_store(&header->end_mono_ns, 0);
+	atomic_store(&header->cpu_end_ns, 0);
+	thread_end_undo();
+}
+
+static void at_exit(void *unused)
+{
+	(void)unused;
+	if (agent_here())
+		agent_end(WIRE_ENDED_EXIT);
+}
+
+static void at_quick_exit_too(void)
+{
+	at_exit(NULL);
+}
+
+void agent_fork_prepare(void)
+{
+	if (agent_is_on())
+		sample_hold(true);
+}
+
+void agent_fork_parent(void)
+{
+	if (agent_is_on())
+		sample_hold(false);
+}
+
+void agent_fork_child(void)
+{
+	if (!agent_is_on())
+		return;
+	uint64_t before_ns = sys_process_cpu_ns();
+	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_FORK};
+	atomic_store(&agent.ending, false);
+	agent.pid = sys_getpid();
+	file_forget();
+	node_reset();
+	module_restart();
+	python_forked();
+	bool opened = file_open(&origin);
+	if (!opened)
+		atomic_store(&agent.on, false);
+	thread_forked();
+	if (opened)
+		atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
+	sample_hold(false);
+}
+
+/* libc's own clock, past a library that pretends another time. */
+static void find_clock(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (!libc)
+		return;
+	void *found = dlsym(libc, "clock_gettime");
+	memcpy(&agent.clock_gettime, &found, sizeof(found));
+	dlclose(libc);
+}
+
+/* What the environment of everything that this process starts has to hold. */
+static bool keep_environment(const char *variable)
+{
+	Dl_info info;
+	if (strlen(variable) > AGENT_TEXT_MAX || !dladdr(&agent, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) >= sizeof(agent.preload))
+		return false;
+	strncpy(agent.preload, info.dli_fname, sizeof(agent.preload) - 1);
+	memcpy(agent.variable, WIRE_VARIABLE "=", sizeof(WIRE_VARIABLE));
+	memcpy(agent.variable + sizeof(WIRE_VARIABLE), variable, strlen(variable) + 1);
+	return true;
+}
+
+static void begin(void)
+{
+	uint64_t before_ns = sys_process_cpu_ns();
+	const char *variable = secure_getenv(WIRE_VARIABLE);
+	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_EXEC};
+	if (!variable || !keep_environment(variable) || !agent_parse(variable, &agent.plan))
+		return;
+	find_clock();
+	if (!file_open(&origin))
+		return;
+	if (!thread_init() || !sample_install() ||
+	    pthread_atfork(agent_fork_prepare, agent_fork_parent, agent_fork_child) != 0) {
+		file_stop("the agent could not install its hooks");
+		return;
+	}
+	agent.pid = sys_getpid();
+	atomic_store_explicit(&agent.on, true, memory_order_release);
+	if (!thread_begin_main()) {
+		atomic_store(&agent.on, false);
+		file_stop("no memory for the main thread's record");
+		return;
+	}
+	__cxa_atexit(at_exit, NULL, NULL);
+	at_quick_exit(at_quick_exit_too);
+	atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
+	sample_hold(false);
+}
+
+__attribute__((constructor(101))) static void construct(void)
+{
+	int saved = errno;
+	interpose_init();
+	begin();
+	errno = saved;
+}

@@ -1,0 +1,222 @@
+/*
+ * clock.c - what makes a thread stop and look at itself: perf's task clock, or a timer of the kernel's.
+ *
+ * A perf event lives as long as its file does, and a mapping holds a file as well as a descriptor. So the event is opened,
+ * told to send our signal, its first page is mapped, and the descriptor is closed at once: the program cannot close it, nor
+ * find it where it expects its own, nor run out of descriptors because of it. The page is not copied by fork and is gone
+ * after exec. Unmapping it ends the event.
+ *
+ * The first sample comes after a random part of the period: threads that start together, and programs that do the same
+ * thing every millisecond, are not sampled in step. That is a first event with a period of its own; after its first
+ * signal it is replaced by the regular one.
+ *
+ * Opening an event costs as much as making a thread. A program whose threads end before their first sample gets the cheap
+ * timer for the first one instead: it comes with the kernel's tick, and the event is opened then.
+ *
+ * Where perf may not look into the kernel (perf_event_paranoid 2 and no privilege), ticks there are dropped. A second clock,
+ * a timer as coarse as the kernel's tick, then looks after time that went by without a sample. Where there is no perf at all
+ * the timer is the clock. Signals that fall together are no loss: a sample weighs what the thread used since its last.
+ */
+#include "agent/core.h"
+#include "agent/sys.h"
+
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+
+enum {
+	CLOCK_LEAST_NS = 20000,
+	BRIEF_LEAST =
+		64 /* threads without a sample, after which it is worth while to look whether most are like that */
+};
+
+static _Atomic int best = WIRE_CLOCK_PERF;
+static _Atomic unsigned started, brief;
+
+/* Whether most threads of this program end before their first sample. */
+static bool is_mostly_brief(void)
+{
+	unsigned without = atomic_load_explicit(&brief, memory_order_relaxed);
+	return without >= BRIEF_LEAST && without > atomic_load_explicit(&started, memory_order_relaxed) / 4 * 3;
+}
+
+/* A random number below `most`: good enough to be out of step. */
+static uint64_t random_below(uint64_t most)
+{
+	static _Atomic uint64_t drawn;
+	uint64_t seed = agent_mono_ns() + (uint64_t)sys_gettid() * 0x9e3779b97f4a7c15u;
+	seed += atomic_fetch_add_explicit(&drawn, 0xd1342543de82ef95u, memory_order_relaxed);
+	seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9u;
+	seed = (seed ^ seed >> 27) * 0x94d049bb133111ebu;
+	return (seed ^ seed >> 31) % most;
+}
+
+static bool make_signals(int fd)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = sys_gettid()};
+	return syscall(SYS_fcntl, fd, F_SETSIG, AGENT_SIGNAL) == 0 &&
+	       syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 &&
+	       syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+}
+
+/* Not above the first thousand: the kernel's table would grow with it. */
+static int clock_number(void)
+{
+	static _Atomic int number;
+	int known = atomic_load_explicit(&number, memory_order_relaxed);
+	if (known)
+		return known;
+	struct rlimit limit = {0};
+	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	known = limit.rlim_cur > 0 && limit.rlim_cur < 1024 ? (int)limit.rlim_cur - 1 : 1023;
+	atomic_store_explicit(&number, known, memory_order_relaxed);
+	return known;
+}
+
+/* The event's page; NULL where there can be none. */
+static void *open_event(uint64_t period_ns, bool user_only, int *number)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = period_ns,
+		.exclude_kernel = user_only,
+		.exclude_hv = 1,
+		.wakeup_events = 1,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	/* Signals carry the number by which they were asked for: one that the program's own descriptors do not have. */
+	int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, clock_number());
+	if (high >= 0) {
+		sys_close(fd);
+		fd = high;
+	}
+	void *page = sys_map(WIRE_PAGE, PROT_READ, MAP_SHARED, fd);
+	if (page && (!make_signals(fd) || syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
+		sys_unmap(page, WIRE_PAGE);
+		page = NULL;
+	}
+	*number = fd;
+	sys_close(fd);
+	return page;
+}
+
+/* Opens with what is allowed; a step down is for the whole process. */
+static bool start_event(struct agent_thread *thread, uint64_t period_ns)
+{
+	int kind = atomic_load_explicit(&best, memory_order_relaxed);
+	if (kind == WIRE_CLOCK_PERF) {
+		thread->clock_page = open_event(period_ns, false, &thread->clock_fd);
+		if (thread->clock_page)
+			return true;
+		atomic_store_explicit(&best, WIRE_CLOCK_PERF_USER, memory_order_relaxed);
+	}
+	if (kind != WIRE_CLOCK_TICK)
+		thread->clock_page = open_event(period_ns, true, &thread->clock_fd);
+	return thread->clock_page != NULL;
+}
+
+static bool start_timer(struct agent_thread *thread, uint64_t first_ns)
+{
+	uint64_t period_ns = agent_period_ns();
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = AGENT_SIGNAL};
+	event.sigev_value.sival_ptr = thread;
+	event._sigev_un._tid = sys_gettid();
+	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &thread->timer) != 0)
+		return false;
+	struct itimerspec when = {
+		.it_interval = {(time_t)(period_ns / 1000000000u), (long)(period_ns % 1000000000u)},
+		.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
+	};
+	thread->timer_runs = syscall(SYS_timer_settime, thread->timer, 0, &when, NULL) == 0;
+	if (!thread->timer_runs)
+		syscall(SYS_timer_delete, thread->timer);
+	return thread->timer_runs;
+}
+
+static void stop_timer(struct agent_thread *thread)
+{
+	if (thread->timer_runs)
+		syscall(SYS_timer_delete, thread->timer);
+	thread->timer_runs = false;
+}
+
+/* The header tells of the coarsest clock that a thread had to take. */
+static void tell(int kind)
+{
+	struct wire_header *header = file_header();
+	if (atomic_load_explicit(&header->clock, memory_order_relaxed) < (uint32_t)kind)
+		atomic_store_explicit(&header->clock, (uint32_t)kind, memory_order_relaxed);
+}
+
+bool clock_start(struct agent_thread *thread)
+{
+	uint64_t period_ns = agent_period_ns();
+	uint64_t first_ns = CLOCK_LEAST_NS + random_below(period_ns);
+	clock_forget(thread);
+	bool can_wait = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) && is_mostly_brief();
+	if (can_wait && atomic_load_explicit(&best, memory_order_relaxed) != WIRE_CLOCK_TICK) {
+		thread->clock_waits = start_timer(thread, first_ns);
+		if (thread->clock_waits)
+			return true;
+	}
+	bool runs = thread->clock_waits = start_event(thread, first_ns);
+	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
+	if (kind != WIRE_CLOCK_PERF)
+		runs |= start_timer(thread, runs ? period_ns : first_ns);
+	if (runs)
+		tell(kind);
+	return runs;
+}
+
+void clock_settle(struct agent_thread *thread)
+{
+	void *first = thread->clock_page;
+	thread->clock_waits = false;
+	if (!start_event(thread, agent_period_ns())) {
+		thread->clock_page = first;
+		if (!first)
+			tell(WIRE_CLOCK_TICK);
+		return;
+	}
+	int kind = atomic_load_explicit(&best, memory_order_relaxed);
+	tell(kind);
+	if (first)
+		sys_unmap(first, WIRE_PAGE);
+	else if (kind == WIRE_CLOCK_PERF)
+		stop_timer(thread);
+}
+
+void clock_stop(struct agent_thread *thread)
+{
+	if (thread->clock_waits)
+		atomic_fetch_add_explicit(&brief, 1, memory_order_relaxed);
+	if (thread->clock_page)
+		sys_unmap(thread->clock_page, WIRE_PAGE);
+	stop_timer(thread);
+	clock_forget(thread);
+}
+
+void clock_forget(struct agent_thread *thread)
+{
+	thread->clock_page = NULL;
+	thread->clock_waits = false;
+	thread->timer_runs = false;
+}
+
+enum clock_answer clock_ask(const struct agent_thread *thread, const siginfo_t *info)
+{
+	if (info->si_code == POLL_IN && thread->clock_page && info->si_fd == thread->clock_fd)
+		return CLOCK_SAMPLE;
+	if (info->si_code == SI_TIMER && thread->timer_runs && info->si_value.sival_ptr == thread)
+		return thread->clock_page ? CLOCK_MAYBE : CLOCK_SAMPLE;
+	return CLOCK_FOREIGN;
+}
+
+bool clock_is_stale(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN && info->si_fd >= clock_number();
+}

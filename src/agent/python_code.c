@@ -1,0 +1,188 @@
+/*
+ * python_code.c - code objects and tasks become records of the wire file, once each.
+ *
+ * A lock-free table remembers what has its record. Its key is a print of the object: its address together with what it says
+ * of itself (name, file, first line, line table). So a code object that was freed, with another one at its address since,
+ * is another entry, and an address alone is never believed. Entries are never removed; when the neighbourhood of a print is
+ * full, one of it is taken over, and the object there gets a second record if it comes again.
+ *
+ *	print   0: free
+ *	id      0: being written by another thread; whoever finds that writes a record of its own
+ *
+ * A taken-over entry is made safe by order: the id is cleared, the print changed, the new id stored, and a reader looks at the
+ * print again after it has the id.
+ *
+ * The table belongs to one wire file: after a fork there is another file, and the child begins with an empty table.
+ */
+#include "agent/python.h"
+
+enum { TABLE_BITS = 15, TABLE_SIZE = 1 << TABLE_BITS, PROBES = 8 };
+
+struct table_entry {
+	_Atomic uint64_t print;
+	_Atomic uint32_t id;
+};
+
+static struct table_entry table[TABLE_SIZE];
+
+void python_forked(void)
+{
+	struct wire_header *header = file_header();
+	for (unsigned i = 0; i < TABLE_SIZE; i++) {
+		if (!atomic_load_explicit(&table[i].print, memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&table[i].id, 0, memory_order_relaxed);
+		atomic_store_explicit(&table[i].print, 0, memory_order_relaxed);
+	}
+	if (header && atomic_load_explicit(&python.stage, memory_order_acquire) == PYTHON_READY) {
+		atomic_store(&header->python_version, python.version);
+		atomic_store(&header->python, WIRE_PYTHON_READ);
+	}
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9fb21c651e98df25ULL;
+	return hash ^ hash >> 28;
+}
+
+static struct table_entry *table_slot(uint64_t print, unsigned probe)
+{
+	return &table[(print + probe) & (TABLE_SIZE - 1)];
+}
+
+static wire_id table_find(uint64_t print)
+{
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct table_entry *entry = table_slot(print, i);
+		uint64_t seen = atomic_load_explicit(&entry->print, memory_order_acquire);
+		if (!seen)
+			return 0;
+		if (seen != print)
+			continue;
+		wire_id id = atomic_load_explicit(&entry->id, memory_order_acquire);
+		return atomic_load_explicit(&entry->print, memory_order_acquire) == print ? id : 0;
+	}
+	return 0;
+}
+
+static void table_add(uint64_t print, wire_id id)
+{
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct table_entry *entry = table_slot(print, i);
+		uint64_t free = 0;
+		if (atomic_compare_exchange_strong(&entry->print, &free, print)) {
+			atomic_store_explicit(&entry->id, id, memory_order_release);
+			return;
+		}
+		if (free == print)
+			return;
+	}
+	struct table_entry *entry = table_slot(print, (unsigned)(print >> 32) % PROBES);
+	atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->print, print, memory_order_release);
+	atomic_store_explicit(&entry->id, id, memory_order_release);
+}
+
+/* A bytes object's content; 0 bytes where it is none or too long. */
+static size_t line_table(uintptr_t bytes, uintptr_t *start)
+{
+	if (!python_readable(bytes, python.at.bytes_data))
+		return 0;
+	size_t size = python_word(bytes + python.at.bytes_size);
+	*start = bytes + python.at.bytes_data;
+	return size <= WIRE_LINES_MAX && python_span(*start, size) ? size : 0;
+}
+
+static wire_id write_code(struct agent_thread *thread, uintptr_t code)
+{
+	char name[WIRE_TEXT_MAX], file[WIRE_TEXT_MAX];
+	size_t name_bytes = python_text(python_word(code + python.at.code_name), name, sizeof(name));
+	size_t file_bytes = python_text(python_word(code + python.at.code_file), file, sizeof(file));
+	uintptr_t lines = 0;
+	size_t line_bytes = line_table(python_word(code + python.at.code_lines), &lines);
+	struct wire_code *record =
+		file_record(thread, WIRE_CODE, (uint32_t)(sizeof(*record) + name_bytes + file_bytes + line_bytes));
+	if (!record)
+		return 0;
+	record->version = python.version;
+	record->first_line = python_int(code + python.at.code_first_line);
+	record->name_bytes = (uint16_t)name_bytes;
+	record->file_bytes = (uint16_t)file_bytes;
+	record->line_bytes = (uint32_t)line_bytes;
+	memcpy(record->text, name, name_bytes);
+	memcpy(record->text + name_bytes, file, file_bytes);
+	memcpy(record->text + name_bytes + file_bytes, (const char *)lines, line_bytes);
+	file_publish(thread);
+	return file_id(record);
+}
+
+/* The line table tells two functions of one name and place apart, as a notebook makes them: its size and first bytes. */
+static uint64_t code_print(uintptr_t code)
+{
+	uint64_t name = python_text_print(python_word(code + python.at.code_name));
+	uint64_t file = python_text_print(python_word(code + python.at.code_file));
+	uintptr_t lines = python_word(code + python.at.code_lines);
+	if (!name || !file || !python_readable(lines, python.at.bytes_data + sizeof(uint64_t)))
+		return 0;
+	uint64_t print = mix(code ^ (uint64_t)(uint32_t)python_int(code + python.at.code_first_line) << 40, name);
+	print = mix(print, file);
+	print = mix(print ^ lines, python_word(lines + python.at.bytes_size) ^ python_word(lines + python.at.bytes_data)
+										       << 20);
+	return print | 1;
+}
+
+wire_id python_code(struct agent_thread *thread, uintptr_t code)
+{
+	uint64_t print = code_print(code);
+	if (!print)
+		return 0;
+	wire_id id = table_find(print);
+	if (id)
+		return id;
+	id = write_code(thread, code);
+	if (id)
+		table_add(print, id);
+	return id;
+}
+
+/* The name of a task that nobody has named is a number: "Task-7". An int keeps 30 bits in a word of 32. */
+static size_t task_number(uintptr_t number, char *out)
+{
+	uintptr_t first = number + python.at.object_type + sizeof(uintptr_t);
+	size_t digits = python_word(first) >> (python.at.minor >= 12 ? 3 : 0);
+	if (!digits || digits > 2)
+		return 0;
+	uint64_t value = (uint32_t)python_int(first + sizeof(uintptr_t));
+	if (digits == 2)
+		value |= (uint64_t)(uint32_t)python_int(first + sizeof(uintptr_t) + sizeof(uint32_t)) << 30;
+	char reversed[20];
+	size_t count = 0, used = 5;
+	memcpy(out, "Task-", used);
+	for (; value; value /= 10)
+		reversed[count++] = (char)('0' + value % 10);
+	while (count)
+		out[used++] = reversed[--count];
+	return used;
+}
+
+wire_id python_task_name(struct agent_thread *thread, uintptr_t task, uintptr_t name)
+{
+	char text[WIRE_TEXT_MAX];
+	uint64_t text_print = python_text_print(name);
+	uint64_t number = text_print ? 0 : python_word(name + python.at.object_type + 2 * sizeof(uintptr_t));
+	uint64_t print = mix(mix(task, text_print ^ name), number) | 1;
+	wire_id id = table_find(print);
+	if (id)
+		return id;
+	size_t bytes = text_print ? python_text(name, text, sizeof(text)) : task_number(name, text);
+	struct wire_task *record = bytes ? file_record(thread, WIRE_TASK, (uint32_t)(sizeof(*record) + bytes)) : NULL;
+	if (!record)
+		return 0;
+	record->name_bytes = (uint32_t)bytes;
+	memcpy(record->name, text, bytes);
+	file_publish(thread);
+	id = file_id(record);
+	table_add(print, id);
+	return id;
+}

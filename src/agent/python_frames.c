@@ -1,0 +1,202 @@
+/*
+ * python_frames.c - the chain of frames of a thread state, leaf first.
+ *
+ * Three families:
+ *
+ *	3.6 - 3.10   frame objects, one call of the evaluation function each. 3.10 has besides, in the C frame of every such
+ *	             call, a small struct chained from the state: the n-th of them from the root runs the n-th frame from the
+ *	             root, so its address tells which C frame it is.
+ *	3.11, 3.12   frames in memory of their own; one call runs many. The chain begins in that small struct (cframe): 3.11 marks a
+ *	             call's outermost frame, 3.12 puts a frame of its own, which lies in the C frame, around it.
+ *	3.13 on      the same without the small struct.
+ *
+ * A thread is interrupted anywhere. The one state that reads wrong is 3.11's and 3.12's new cframe that is chained already but
+ * has no frame yet: what stands there is left from an earlier call. It is known by its end, which must lead to the frame
+ * that the cframe before it runs; else the call has not begun and the chain starts one call earlier.
+ */
+#include "agent/python.h"
+
+enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 24, STATE_BYTES = 1024 };
+
+/* A chain being read. */
+struct walk {
+	struct agent_thread *thread;
+	const struct python_task *task;
+	unsigned count;
+};
+
+static bool is_code(uintptr_t code)
+{
+	return python_is(code, python.type_code, python.at.code_size);
+}
+
+/* The code object of a frame that is readable; 0: none. From 3.14 on the lowest bits say how the reference is held. */
+static uintptr_t frame_code(uintptr_t frame)
+{
+	uintptr_t code = python_word(frame + python.at.frame_code);
+	if (python.at.minor >= 14)
+		code &= ~(uintptr_t)3;
+	return is_code(code) ? code : 0;
+}
+
+static uint32_t frame_offset(uintptr_t frame, uintptr_t code)
+{
+	intptr_t offset;
+	if (python.at.minor < 11) {
+		offset = python_int(frame + python.at.frame_instruction);
+		offset *= python.at.minor < 10 ? 1 : 2;
+	} else {
+		offset = (intptr_t)(python_word(frame + python.at.frame_instruction) - (code + python.at.code_code));
+	}
+	return offset > 0 && offset < OFFSET_MOST ? (uint32_t)offset : 0;
+}
+
+bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
+{
+	if (python.at.minor < 11 ? !python_is(frame, python.type_frame, python.at.frame_size)
+				 : !python_readable(frame, python.at.frame_size))
+		return false;
+	uintptr_t code = frame_code(frame);
+	if (!code)
+		return false;
+	*out = (struct python_frame){.code = python_code(thread, code), .offset = frame_offset(frame, code)};
+	return out->code != 0;
+}
+
+/* Appends the frame, and after it whoever awaits the task whose coroutine it runs. */
+static bool push(struct walk *walk, uintptr_t frame, uintptr_t c_address, bool is_entry)
+{
+	if (walk->count >= WIRE_STACK_MAX)
+		return false;
+	struct python_frame *out = &walk->thread->python[walk->count];
+	if (!python_frame_read(walk->thread, frame, out))
+		return false;
+	out->c_address = c_address;
+	out->is_entry = is_entry;
+	walk->count++;
+	if (walk->task && walk->task->frame == frame)
+		walk->count = python_task_awaiters(walk->thread, walk->task, walk->count);
+	return true;
+}
+
+static bool cframe_readable(uintptr_t cframe)
+{
+	return python_readable(cframe, python.at.cframe_previous + sizeof(uintptr_t));
+}
+
+/* 3.10: gives the frames from `first` on the addresses of the calls that run them, from the root. */
+static void place_frames(struct walk *walk, uintptr_t state, unsigned first)
+{
+	uintptr_t leaf = python_word(state + python.at.state_cframe), cframe = leaf;
+	unsigned calls = 0, frames = 0;
+	/* The last one lies in the state itself, runs nothing, and names whatever before it. */
+	while (calls < WIRE_STACK_MAX && cframe - state > STATE_BYTES && cframe_readable(cframe)) {
+		cframe = python_word(cframe + python.at.cframe_previous);
+		calls++;
+	}
+	for (unsigned i = first; i < walk->count; i++)
+		frames += !walk->thread->python[i].awaits;
+	for (cframe = leaf; calls > frames; calls--)
+		cframe = python_word(cframe + python.at.cframe_previous);
+	for (unsigned i = first; i < walk->count; i++) {
+		struct python_frame *frame = &walk->thread->python[i];
+		if (frame->awaits)
+			continue;
+		if (frames-- > calls)
+			continue;
+		frame->c_address = cframe;
+		cframe = python_word(cframe + python.at.cframe_previous);
+	}
+}
+
+static void walk_objects(struct walk *walk, uintptr_t state)
+{
+	unsigned first = walk->count;
+	uintptr_t frame = python_word(state + python.at.state_frame);
+	while (frame && push(walk, frame, 0, true))
+		frame = python_word(frame + python.at.frame_previous);
+	if (python.at.state_cframe && walk->count < WIRE_STACK_MAX)
+		place_frames(walk, state, first);
+}
+
+/* 3.11: one call's frames, up to the one that is marked. The frame that called them; 0: damaged, or the root. */
+static uintptr_t walk_marked(struct walk *walk, uintptr_t cframe)
+{
+	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
+	while (python_readable(frame, python.at.frame_size)) {
+		bool is_entry = *(const volatile bool *)(frame + python.at.frame_entry);
+		if (!push(walk, frame, cframe, is_entry))
+			return 0;
+		frame = python_word(frame + python.at.frame_previous);
+		if (is_entry)
+			return frame;
+	}
+	return 0;
+}
+
+/* 3.12 on: one call's frames, from `frame` to the one on the C stack. What called them; 0: damaged, or the root. */
+static uintptr_t walk_owned(struct walk *walk, uintptr_t frame)
+{
+	unsigned first = walk->count, last = first;
+	while (python_readable(frame, python.at.frame_size)) {
+		uintptr_t before = python_word(frame + python.at.frame_previous);
+		if (*(const volatile char *)(frame + python.at.frame_owner) >= OWNER_C_STACK) {
+			for (unsigned i = first; i < walk->count; i++)
+				walk->thread->python[i].c_address = walk->thread->python[i].awaits ? 0 : frame;
+			if (walk->count > first)
+				walk->thread->python[last].is_entry = true;
+			return before;
+		}
+		last = walk->count;
+		if (!push(walk, frame, 0, false))
+			return 0;
+		frame = before;
+	}
+	return 0;
+}
+
+static uintptr_t walk_call(struct walk *walk, uintptr_t cframe, uintptr_t frame)
+{
+	return python.at.minor == 11 ? walk_marked(walk, cframe) : walk_owned(walk, frame);
+}
+
+/* The frame that the cframe before this one runs; 0 at the root. */
+static uintptr_t frame_before(uintptr_t cframe, uintptr_t *before)
+{
+	*before = cframe_readable(cframe) ? python_word(cframe + python.at.cframe_previous) : 0;
+	return cframe_readable(*before) ? python_word(*before + python.at.cframe_frame) : 0;
+}
+
+static void walk_cframes(struct walk *walk, uintptr_t state)
+{
+	uintptr_t cframe = python_word(state + python.at.state_cframe), before;
+	unsigned first = walk->count;
+	if (!cframe_readable(cframe))
+		return;
+	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
+	uintptr_t next = walk_call(walk, cframe, frame), expected = frame_before(cframe, &before);
+	if (before && next != expected) {
+		walk->count = first;
+		next = expected;
+	}
+	for (unsigned calls = 0; next && cframe_readable(before) && calls < WIRE_STACK_MAX; calls++) {
+		cframe = before;
+		next = walk_call(walk, cframe, next);
+		frame_before(cframe, &before);
+	}
+}
+
+unsigned python_frames(struct agent_thread *thread, uintptr_t state, const struct python_task *task, unsigned count)
+{
+	struct walk walk = {.thread = thread, .task = task, .count = count};
+	if (python.at.minor < 11) {
+		walk_objects(&walk, state);
+	} else if (python.at.minor < 13) {
+		walk_cframes(&walk, state);
+	} else {
+		uintptr_t frame = python_word(state + python.at.state_frame);
+		for (unsigned calls = 0; frame && calls < WIRE_STACK_MAX; calls++)
+			frame = walk_owned(&walk, frame);
+	}
+	return walk.count;
+}

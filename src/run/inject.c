@@ -1,0 +1,183 @@
+/* inject.c - see inject.h. */
+#include "run/inject.h"
+#include "base/file.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define LIBRARY          "libpitot-agent.so"
+#define LIBRARY_VARIABLE "PITOT_AGENT_LIB"
+#define PRELOAD          "LD_PRELOAD="
+
+enum { LEAST_ROOM = 16 << 20 };
+
+struct inject {
+	char *library;
+	char *dir;
+};
+
+int inject_hz(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage)
+{
+	if (options->cpu_hz >= 0)
+		return options->cpu_hz;
+	int hz = stage->profile.cpu_hz >= 0 ? stage->profile.cpu_hz : pipeline->profile.cpu_hz;
+	return hz > 0 ? hz : 0;
+}
+
+static bool is_wanted(const struct run_options *options, const struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < pipeline->stages.len; i++)
+		if (inject_hz(options, pipeline, &pipeline->stages.items[i]) > 0)
+			return true;
+	return false;
+}
+
+/* The loader splits its list at spaces and colons, and replaces what begins with a dollar. */
+static int check_path(const char *path, const char *bad, struct err *err)
+{
+	if (!path[strcspn(path, bad)])
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE,
+		       "the agent cannot be used from '%s': LD_PRELOAD has no way to write a path with one of the "
+		       "characters '%s'; put a copy elsewhere and name it in " LIBRARY_VARIABLE,
+		       path, bad);
+}
+
+static bool is_there(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
+}
+
+/* Where pitot's own program lies; "" where that is not known. */
+static void own_folder(char *out, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", out, size - 1);
+	out[length > 0 ? length : 0] = '\0';
+	char *slash = strrchr(out, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+int inject_find_library(char **out, struct err *err)
+{
+	char folder[PATH_MAX];
+	const char *said = getenv(LIBRARY_VARIABLE);
+	own_folder(folder, sizeof(folder));
+	char *places[] = {said && said[0] ? realpath(said, NULL) : mem_printf("%s/" LIBRARY, folder),
+			  said && said[0] ? NULL : mem_printf("%s/../lib/pitot/" LIBRARY, folder)};
+	char *found = NULL;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++)
+		if (places[i] && is_there(places[i]))
+			found = realpath(places[i], NULL);
+	int code = 0;
+	if (!found && said && said[0])
+		code = err_set(err, ERR_UNAVAILABLE,
+			       "the agent's library '%s', named by " LIBRARY_VARIABLE ", is not there", said);
+	else if (!found)
+		code = err_set(
+			err, ERR_UNAVAILABLE,
+			"the agent's library is not there: looked for '%s' and '%s' (make builds it, make install "
+			"installs it; " LIBRARY_VARIABLE " names another)",
+			places[0], places[1]);
+	else
+		code = check_path(found, " :$", err);
+	free(places[0]);
+	free(places[1]);
+	if (code)
+		free(found);
+	else
+		*out = found;
+	return code;
+}
+
+/* Where a full disk would only be noticed as lost samples. */
+static int make_folder(const char *dir, struct err *err)
+{
+	struct statvfs room;
+	if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+		return err_set_errno(err, ERR_IO, "cannot make the folder '%s' for the samples", dir);
+	if (strchr(dir, ';'))
+		return err_set(err, ERR_UNAVAILABLE,
+			       "samples cannot be kept in '%s': the path has a semicolon; set TMPDIR to another folder",
+			       dir);
+	if (statvfs(dir, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < LEAST_ROOM)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "only %llu MiB are free in '%s', too little for the samples of --cpu; make room, or set "
+			       "TMPDIR to another folder",
+			       (unsigned long long)((uint64_t)room.f_bavail * room.f_frsize >> 20), dir);
+	return 0;
+}
+
+int inject_open(const struct run_options *options, const struct pipeline *pipeline, struct inject **out,
+		struct err *err)
+{
+	if (!is_wanted(options, pipeline))
+		return 0;
+	struct inject *inject = mem_alloc(sizeof(*inject));
+	inject->dir = file_join(options->channel_dir, "wire");
+	int code = inject_find_library(&inject->library, err);
+	if (!code)
+		code = make_folder(inject->dir, err);
+	if (code)
+		inject_free(inject);
+	else
+		*out = inject;
+	return code;
+}
+
+void inject_free(struct inject *inject)
+{
+	if (!inject)
+		return;
+	free(inject->library);
+	free(inject->dir);
+	free(inject);
+}
+
+const char *inject_dir(const struct inject *inject)
+{
+	return inject->dir;
+}
+
+/* Whether the list names the library already: a pitot inside a profiled stage. */
+static bool lists(const char *list, const char *library)
+{
+	size_t length = strlen(library);
+	for (const char *at = list; *at; at += strcspn(at, " :"), at += strspn(at, " :"))
+		if (strcspn(at, " :") == length && strncmp(at, library, length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_ours(const char *variable)
+{
+	return strncmp(variable, WIRE_VARIABLE "=", sizeof(WIRE_VARIABLE)) == 0;
+}
+
+void inject_env(const struct inject *inject, int64_t stage_id, int hz, struct env_items *env, char **agent,
+		char **preload)
+{
+	const char *before = "";
+	size_t kept = 0;
+	for (size_t i = 0; i < env->len; i++) {
+		if (strncmp(env->items[i], PRELOAD, sizeof(PRELOAD) - 1) == 0)
+			before = env->items[i] + sizeof(PRELOAD) - 1; /* the stage's own comes after the inherited */
+		else if (!is_ours(env->items[i]))
+			env->items[kept++] = env->items[i];
+	}
+	env->len = kept;
+	*agent = mem_printf(WIRE_VARIABLE "=dir=%s;stage=%lld;cpu=%d", inject->dir, (long long)stage_id, hz);
+	if (lists(before, inject->library))
+		*preload = mem_printf(PRELOAD "%s", before);
+	else
+		*preload = mem_printf(PRELOAD "%s%s%s", inject->library, before[0] ? ":" : "", before);
+	vec_push(env, *agent);
+	vec_push(env, *preload);
+}

@@ -1,0 +1,189 @@
+"""What can go wrong around the CPU profiler: no room, no rights, kills and interrupts. The program goes on as if nothing were."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from code_profile import CodeProfile
+from harness import FAILED, OK, UNAVAILABLE, query, wait_until
+
+
+@pytest.fixture
+def burner(pitot):
+    """A program that works for as many seconds of CPU time as it is told, with a deep stack that changes all the time."""
+    pitot.write(
+        "burner.c",
+        """
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <time.h>
+        static double cpu(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+        static unsigned long state = 1;
+        __attribute__((noinline)) static unsigned long down(int depth);
+        __attribute__((noinline)) static unsigned long left(int depth) { unsigned long a = down(depth); __asm__(""); return a + 1; }
+        __attribute__((noinline)) static unsigned long right(int depth) { unsigned long a = down(depth); __asm__(""); return a + 2; }
+        static unsigned long down(int depth)
+        {
+            for (int i = 0; i < 30; i++) state = state * 6364136223846793005u + 1442695040888963407u;
+            if (depth == 0) return state;
+            return state >> 63 ? left(depth - 1) : right(depth - 1);
+        }
+        int main(int c, char **v)
+        {
+            double end = cpu() + (c > 1 ? atof(v[1]) : 1);
+            while (cpu() < end) for (int i = 0; i < 1000; i++) down(60);
+            puts("done");
+            return 0;
+        }
+        """,
+    )
+    subprocess.run(["cc", "-O1", "-g", "-o", pitot.path("burner"), pitot.path("burner.c")], check=True)
+    return pitot.path("burner")
+
+
+@pytest.fixture
+def small_tmp(pitot, root):
+    """TMPDIR on a disk with little room."""
+    folder = pitot.path("disk")
+    os.mkdir(folder)
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", folder], check=True, capture_output=True)
+    except subprocess.CalledProcessError as problem:
+        pytest.skip(f"cannot mount: {problem.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_stops_the_samples_not_the_program(pitot, burner, small_tmp):
+    env = dict(pitot.env, TMPDIR=small_tmp)
+    finished = pitot("run", "-q", "--cpu=9999", "-o", "run.pitot", "--", burner, "2", env=env)
+    assert finished.out == "done\n" and finished.status == OK, finished
+    profile = CodeProfile(pitot.path("run.pitot"))
+    (process,) = profile.processes
+    # What did not fit is counted, and the CPU time is known all the same.
+    assert process["lost"] > 0 and process["samples"] > 0, process
+    assert process["cpu_ns"] / 1e9 == pytest.approx(2, rel=0.02)
+    report = pitot("report", "run.pitot", status=OK).out
+    assert "lost" in report, report
+
+
+def test_a_disk_without_any_room_leaves_the_program_alone(pitot, burner, small_tmp):
+    env = dict(pitot.env, TMPDIR=small_tmp)
+    script = f"cat /dev/zero >{small_tmp}/filler 2>/dev/null; exec {burner} 0.5"
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script, env=env)
+    assert "done\n" in finished.out and finished.status == OK, finished
+    os.remove(os.path.join(small_tmp, "filler"))
+
+
+def test_a_file_size_limit_leaves_the_program_alone(pitot, burner):
+    # The wire file is the program's own writing, by the kernel's account: no SIGXFSZ may come of it.
+    script = f"ulimit -f 64; exec {burner} 1"
+    finished = pitot("run", "-q", "--cpu=9999", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
+    assert finished.out == "done\n" and finished.status == OK, finished
+
+
+def test_little_address_space_leaves_the_program_alone(pitot, burner):
+    alone = subprocess.run(["/bin/sh", "-c", f"ulimit -v 20000; exec {burner} 0.2"], capture_output=True, check=False)
+    assert alone.stdout == b"done\n"
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"ulimit -v 20000; exec {burner} 0.2")
+    assert finished.out == "done\n" and finished.status == OK, finished
+
+
+def test_a_program_may_remove_the_agents_files(pitot, burner):
+    script = f'find "$TMPDIR" -name "*.wire" -delete; {burner} 0.4; exec {burner} 0.4'
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
+    assert finished.out == "done\ndone\n" and finished.status == OK, finished
+    assert len(CodeProfile(pitot.path("run.pitot")).processes) >= 1
+
+
+def test_a_program_may_remove_the_agents_folder(pitot, burner):
+    script = f'rm -rf "$TMPDIR"/*; {burner} 0.4'
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
+    assert "done\n" in finished.out and finished.status in (OK, UNAVAILABLE), finished
+
+
+def test_a_program_may_cut_the_agents_files(pitot, burner):
+    """Truncated under a mapping: touching it would be SIGBUS. Only the profile may suffer."""
+    pitot.write("cut.sh", f'{burner} 0.6 & sleep 0.2; for f in $(find "$TMPDIR" -name "*.wire"); do : >"$f"; done; wait')
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", pitot.path("cut.sh"))
+    # Somebody who truncates them on purpose may get what he asked for; pitot itself must live and say something.
+    assert finished.status in (OK, FAILED), finished
+    assert query(pitot.path("run.pitot"), "PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"\xff" * 8192, os.urandom(30000)], ids=["empty", "zero", "ones", "random"])
+def test_garbage_among_the_wire_files_is_passed_over(pitot, burner, content):
+    pitot.write("garbage", content)
+    script = f'{burner} 0.2; d=$(dirname "$(find "$TMPDIR" -name "*.wire" | head -n 1)"); cp garbage "$d/99999-1.wire"; cp garbage "$d/x.wire"'
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script, status=OK)
+    assert finished.out == "done\n"
+    profile = CodeProfile(pitot.path("run.pitot"))
+    assert profile.seconds("main") == pytest.approx(0.2, rel=0.15), profile.describe()
+
+
+def test_an_interrupt_ends_a_profiled_run_and_keeps_its_samples(pitot, burner):
+    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"{burner} 0.3; touch ready; exec {burner} 60")
+    wait_until(lambda: pitot.exists("ready"), "the program")
+    os.killpg(process.pid, signal.SIGINT)
+    finished = pitot.finish(process)
+    assert finished.status != OK
+    profile = CodeProfile(pitot.path("run.pitot"))
+    assert profile.seconds("main") >= 0.28, profile.describe()
+
+
+def test_a_killed_pitot_leaves_nothing_behind(pitot, burner):
+    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"touch ready; exec {burner} 60")
+    wait_until(lambda: pitot.exists("ready"), "the program")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    pitot.wait_for_silence()
+    pitot.wait_for_clean_tmp()
+    assert pitot.statuses("run.pitot") == {"sh": "interrupted"} or "interrupted" in pitot.statuses("run.pitot").values()
+
+
+def test_a_missing_agent_is_said_before_anything_runs(pitot):
+    alone = os.path.join(pitot.work, "lonely")
+    os.mkdir(alone)
+    shutil.copy(pitot.program, alone)
+    pitot.program = os.path.join(alone, "pitot")
+    finished = pitot("run", "--cpu", "--", "touch", "ran", status=UNAVAILABLE)
+    assert "libpitot-agent.so" in finished.err and not pitot.exists("ran")
+
+
+@pytest.mark.parametrize("rate", ["--cpu=0", "--cpu=-1", "--cpu=many", "--cpu=1e9", "--cpu="])
+def test_a_rate_that_makes_no_sense_is_a_usage_error(pitot, rate):
+    finished = pitot("run", rate, "--", "touch", "ran")
+    assert finished.status == 64 and "--cpu" in finished.err and not pitot.exists("ran"), finished
+
+
+def test_perf_events_that_are_closed_still_give_samples(pitot, burner, root):
+    """Where perf_event_open is refused, a timer takes its place, and the profile says so."""
+    script = (
+        "import ctypes, os, struct, sys\n"
+        "libc = ctypes.CDLL(None)\n"
+        "def stmt(code, k, jt=0, jf=0): return struct.pack('HBBI', code, jt, jf, k)\n"
+        "text = stmt(0x20, 0) + stmt(0x15, 298, 0, 1) + stmt(0x06, 0x00050001) + stmt(0x06, 0x7fff0000)\n"
+        "memory = ctypes.create_string_buffer(text)\n"
+        "program = ctypes.create_string_buffer(struct.pack('HxxxxxxP', 4, ctypes.addressof(memory)))\n"
+        "assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n"
+    )
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/usr/bin/python3", "-c", script, burner, "1", status=OK)
+    assert finished.out == "done\n"
+    profile = CodeProfile(pitot.path("run.pitot"))
+    last = profile.processes[-1]
+    assert "perf" not in last["clock"] and last["samples"] > 50, last
+    assert last["weight_ns"] == pytest.approx(1e9, rel=0.02)
+    assert profile.share("down") > 60
+
+
+def test_limits_of_the_parent_are_kept(pitot, burner):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", burner, "0.3", preexec_fn=limit)
+    assert finished.out == "done\n" and finished.status == OK, finished

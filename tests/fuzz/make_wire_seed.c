@@ -1,0 +1,37 @@
+/*
+ * make_wire_seed.c - writes the seed of fuzz_wire: a wire file with two threads and one of every record, node and sample.
+ *
+ *	make build/libcore.a
+ *	cc -std=c17 -D_GNU_SOURCE -Isrc -Itests/unit tests/fuzz/make_wire_seed.c build/libcore.a -o seed
+ *	./seed tests/fuzz/corpus/wire/two-threads
+ */
+#include "wire_make.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	enum { PAGES = MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES + 1 };
+	struct wire_make make;
+	struct err err = {0};
+	wire_make_begin(&make, 100, 1);
+	wire_make_thread(&make, 100, "main");
+	wire_make_module(&make, 0x1000, 0x2000, 0x1000, 0, "/lib/a.so");
+	wire_id code = wire_make_code(&make, "f", "/x.py", 7), task = wire_make_task(&make, "fetch");
+	wire_id root = wire_make_node(&make, 0, WIRE_NODE_NATIVE, 0x1100);
+	wire_id python = wire_make_node(&make, root, WIRE_NODE_PYTHON, (uint64_t)code << 32 | 12);
+	wire_id mark = wire_make_node(&make, 0, WIRE_NODE_MARK, WIRE_MARK_TRUNCATED);
+	wire_make_thread(&make, 101, "worker")->creator = python;
+	wire_make_sample(&make, 0, 10, python, 1, WIRE_SAMPLE_GIL, task);
+	wire_make_sample(&make, 0, 20, mark, 2, WIRE_SAMPLE_TRUNCATED, 0);
+	wire_make_sample(&make, 1, 30, root, 3, WIRE_SAMPLE_SYSCALL, 0);
+	/* The second thread's chunk ends the file, and one page is enough for it. */
+	((struct wire_chunk *)(make.bytes + (MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES) * WIRE_PAGE))->pages = 1;
+	make.header->pages_used = PAGES;
+	if (argc != 2 || wire_make_write(&make, argv[1], &err) != 0 || truncate(argv[1], PAGES * WIRE_PAGE) != 0) {
+		fprintf(stderr, "usage: seed FILE: %s\n", err.text);
+		return 1;
+	}
+	return 0;
+}
