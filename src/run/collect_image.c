@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "run/collect_inside.h"
+#include "store/owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -216,6 +217,9 @@ static char *note_text(const struct wire_summary *summary)
 		return mem_strdup("this version of Python is not known: native frames only");
 	if (summary->python == WIRE_PYTHON_NO_SYMBOLS)
 		return mem_strdup("the interpreter's symbols are missing: native frames only");
+	if (summary->end == WIRE_OPEN && summary->start_ticks &&
+	    owner_start_ticks(summary->pid) == summary->start_ticks)
+		return mem_strdup("it was still running when its samples were collected");
 	return NULL;
 }
 
