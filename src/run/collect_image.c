@@ -236,10 +236,6 @@ static void remark_on(struct storing *storing, const struct profile_process *row
 			"the code was sampled at the kernel's tick (%ld Hz at most), because perf events are not "
 			"allowed (see pitot doctor)",
 			clock_tick_hz());
-	if (row->lost)
-		collect_remark(collect, stage, true,
-			       "samples of the code were lost (no room in the wire file, or threads "
-			       "without a clock)");
 	if (summary->python == WIRE_PYTHON_UNKNOWN_VERSION)
 		collect_remark(collect, stage, true, "Python %s is not known to this pitot: native frames only",
 			       row->python);
@@ -476,6 +472,7 @@ void image_store(struct collect *collect, struct image *image)
 	if (well && sum) {
 		sum->images++;
 		sum->samples += process.samples;
+		sum->lost += process.lost;
 		sum->weight_ns += process.weight_ns;
 		sum->cpu_ns += cpu_ns;
 		sum->handler_ns += process.handler_ns;
