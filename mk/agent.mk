@@ -32,4 +32,4 @@ $(BUILD)/unit/libthrower.so: tests/unit/thrower.cc
 	@mkdir -p $(@D)
 	$(CXX) -Wall -Wextra -Werror -O2 -g -fPIC -shared -Wl,-z,lazy $< -o $@
 
-$(BUILD)/unit/test_agent_unwind: | $(BUILD)/unit/libthrower.so
+$(BUILD)/unit/test_agent_unwind $(BUILD)/unit/test_agent_module: | $(BUILD)/unit/libthrower.so

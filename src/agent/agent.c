@@ -26,6 +26,7 @@ enum { AGENT_HZ_MOST = 10000, AGENT_TEXT_MAX = 1024 };
 static struct {
 	atomic_bool on;
 	atomic_bool ending;
+	atomic_bool yielded;
 	int pid;
 	struct agent_plan plan;
 	char preload[PATH_MAX];
@@ -44,6 +45,21 @@ bool agent_is_on(void)
 bool agent_here(void)
 {
 	return agent_is_on() && sys_getpid() == agent.pid;
+}
+
+bool agent_yielded(void)
+{
+	return atomic_load_explicit(&agent.yielded, memory_order_relaxed);
+}
+
+void agent_yield(const char *reason)
+{
+	struct agent_thread *thread = thread_self();
+	if (atomic_exchange(&agent.yielded, true))
+		return;
+	file_stop(reason);
+	if (thread)
+		clock_stop(thread);
 }
 
 bool agent_ending(void)

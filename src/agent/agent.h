@@ -67,6 +67,7 @@ struct agent_thread {
 	bool timer_runs;
 	int timer;
 	uint64_t cpu_last_ns;
+	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last one took too long */
 	/* The stack before, root first, with its nodes: most of the next one is the same. */
 	unsigned last_depth;
 	struct path_step {

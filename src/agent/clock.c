@@ -21,7 +21,7 @@
 #include "agent/sys.h"
 
 #include <linux/perf_event.h>
-#include <string.h>
+#include <sys/resource.h>
 
 enum {
 	CLOCK_LEAST_NS = 20000,
@@ -58,6 +58,20 @@ static bool make_signals(int fd)
 	       syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 
+/* Not above the first thousand: the kernel's table would grow with it. */
+static int clock_number(void)
+{
+	static _Atomic int number;
+	int known = atomic_load_explicit(&number, memory_order_relaxed);
+	if (known)
+		return known;
+	struct rlimit limit = {0};
+	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	known = limit.rlim_cur > 0 && limit.rlim_cur < 1024 ? (int)limit.rlim_cur - 1 : 1023;
+	atomic_store_explicit(&number, known, memory_order_relaxed);
+	return known;
+}
+
 /* The event's page; NULL where there can be none. */
 static void *open_event(uint64_t period_ns, bool user_only, int *number)
 {
@@ -74,6 +88,12 @@ static void *open_event(uint64_t period_ns, bool user_only, int *number)
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return NULL;
+	/* Signals carry the number by which they were asked for: one that the program's own descriptors do not have. */
+	int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, clock_number());
+	if (high >= 0) {
+		sys_close(fd);
+		fd = high;
+	}
 	void *page = sys_map(WIRE_PAGE, PROT_READ, MAP_SHARED, fd);
 	if (page && (!make_signals(fd) || syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
 		sys_unmap(page, WIRE_PAGE);
@@ -194,4 +214,9 @@ enum clock_answer clock_ask(const struct agent_thread *thread, const siginfo_t *
 	if (info->si_code == SI_TIMER && thread->timer_runs && info->si_value.sival_ptr == thread)
 		return thread->clock_page ? CLOCK_MAYBE : CLOCK_SAMPLE;
 	return CLOCK_FOREIGN;
+}
+
+bool clock_is_stale(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN && info->si_fd >= clock_number();
 }

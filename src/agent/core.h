@@ -26,7 +26,9 @@ bool agent_parse(const char *text, struct agent_plan *out);
 /* Whether the calling process has a wire file of its own. Not so in children of vfork and raw clone, which share our memory
  * or have a copy of it, and after anything failed. One system call: for hooks, not for the handler. */
 bool agent_here(void);
-bool agent_is_on(void);  /* the same without the system call: it may be somebody else's file */
+bool agent_is_on(void);   /* the same without the system call: it may be somebody else's file */
+bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
+void agent_yield(const char *reason);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
 uint64_t agent_period_ns(void);
@@ -79,6 +81,7 @@ void clock_stop(struct agent_thread *thread);
 void clock_forget(struct agent_thread *thread); /* the event stayed with the parent */
 enum clock_answer { CLOCK_FOREIGN, CLOCK_SAMPLE, CLOCK_MAYBE /* only where much time has gone unsampled */ };
 enum clock_answer clock_ask(const struct agent_thread *thread, const siginfo_t *info);
+bool clock_is_stale(const siginfo_t *info); /* of a clock that is no more */
 void clock_settle(
 	struct agent_thread *thread); /* after the first sample, which came at random: now the regular period */
 

@@ -36,6 +36,7 @@
 	X(posix_spawnp)                                                                                                \
 	X(pthread_create)                                                                                              \
 	X(pthread_sigmask)                                                                                             \
+	X(raise)                                                                                                       \
 	X(sigaction)                                                                                                   \
 	X(sigignore)                                                                                                   \
 	X(siginterrupt)                                                                                                \

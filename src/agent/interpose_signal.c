@@ -7,8 +7,11 @@
  * out of their masks, and between the kernel and the handler stands a function that notes whether the handler interrupted a
  * system call (see resume.c). sigaction gives back what the program had put in.
  *
- * Not covered: signalfd does not see SIGURG, libc's own callers and raw system calls come past all this. A mask that was set
- * that way only delays samples; their weight stays.
+ * A handler on a stack of its own (SA_ONSTACK) is not interrupted by us: such stacks are small.
+ *
+ * A signalfd for SIGURG and little else cannot be shared: then sampling ends, and the program has its signal. One for
+ * everything does without SIGURG. libc's own callers and raw system calls come past all this; a mask that was set that way
+ * only delays samples, their weight stays.
  */
 #include "agent/interpose.h"
 #include "agent/sys.h"
@@ -16,7 +19,7 @@
 #include <errno.h>
 #include <time.h>
 
-enum { SIGNALS = 65, ACTIONS = 8 };
+enum { SIGNALS = 65, ACTIONS = 8, RAISE_TRIES = 20 };
 
 typedef void (*plain_handler)(int);
 typedef void (*full_handler)(int, siginfo_t *, void *);
@@ -44,6 +47,8 @@ static _Atomic int waiting_tid; /* a thread inside sigwait for it */
 #define PER_THREAD static __thread __attribute__((tls_model("initial-exec")))
 PER_THREAD struct held held_thread;
 PER_THREAD bool urgent_blocked;
+PER_THREAD volatile unsigned urgent_came;  /* SIGURGs that are not our clock's */
+PER_THREAD volatile uintptr_t urgent_runs; /* the program's handler does, in a frame below this address; 0: not */
 
 bool interpose_urgent_blocked(void)
 {
@@ -104,6 +109,23 @@ static void keep_foreign(siginfo_t *info)
 		hold(&held_process, info);
 }
 
+/* Those that were kept come now. */
+static void deliver_held(void)
+{
+	siginfo_t info;
+	if (take_held(&held_thread, &info) || take_held(&held_process, &info))
+		send_to(sys_gettid(), &info);
+}
+
+static uintptr_t stack_pointer(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#else
+	return context->uc_mcontext.sp;
+#endif
+}
+
 static bool is_function(const struct sigaction *action)
 {
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
@@ -111,17 +133,37 @@ static bool is_function(const struct sigaction *action)
 
 static void call_program(const struct sigaction *action, siginfo_t *info, ucontext_t *context)
 {
-	sys_sigset mask, own;
+	sys_sigset mask, own, ours = sys_sigbit(AGENT_SIGNAL);
 	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
 	memcpy(&own, &action->sa_mask, sizeof(own));
-	mask |= own;
+	bool defers = !(action->sa_flags & SA_NODEFER) || (own & ours);
+	mask = (mask | own) & ~ours;
+	/* Not on a small stack, see above. */
+	if (action->sa_flags & SA_ONSTACK)
+		mask |= ours;
 	if (!(action->sa_flags & SA_RESTART))
 		resume_fail(context);
+	uintptr_t outer = urgent_runs;
+	urgent_runs = defers ? (uintptr_t)__builtin_frame_address(0) : outer;
 	sys_sigmask(SIG_SETMASK, &mask, NULL);
 	if (action->sa_flags & SA_SIGINFO)
 		action->sa_sigaction(info->si_signo, info, context);
 	else
 		action->sa_handler(info->si_signo);
+	mask = ~(sys_sigset)0;
+	sys_sigmask(SIG_SETMASK, &mask, NULL);
+	urgent_runs = outer;
+	if (!outer && !urgent_blocked)
+		deliver_held();
+}
+
+/* Blocked by the program's mask, or because its handler runs. One that was left by a jump runs no more: the interrupted
+ * frame is then an outer one. */
+static bool is_deferred(const ucontext_t *context)
+{
+	if (urgent_runs && stack_pointer(context) > urgent_runs)
+		urgent_runs = 0;
+	return urgent_blocked || urgent_runs;
 }
 
 void interpose_foreign(int number, siginfo_t *info, void *context)
@@ -129,7 +171,8 @@ void interpose_foreign(int number, siginfo_t *info, void *context)
 	unsigned now = atomic_load(&urgent_now);
 	struct sigaction action = urgent[now % ACTIONS];
 	(void)number;
-	if (urgent_blocked) {
+	urgent_came++;
+	if (is_deferred(context)) {
 		keep_foreign(info);
 		resume_interrupted(context);
 		return;
@@ -189,26 +232,31 @@ static struct asked_before asked_now(int number)
 /* What the kernel had, as the program had put it in. */
 static void translate(struct sigaction *action, const struct asked_before *before)
 {
-	if (action->sa_sigaction != pass_on)
+	if (!before->handler || (action->sa_sigaction != pass_on && action->sa_sigaction != before->handler))
 		return;
-	action->sa_sigaction = before->handler;
-	if (!before->has_info)
+	if (action->sa_sigaction == pass_on && !before->has_info)
 		action->sa_flags &= ~SA_SIGINFO;
+	action->sa_sigaction = before->handler;
 	if (before->masks_urgent)
 		sigaddset(&action->sa_mask, AGENT_SIGNAL);
+	else
+		sigdelset(&action->sa_mask, AGENT_SIGNAL);
 }
 
 /* The action that goes to the kernel. */
 static void put_before(int number, struct sigaction *action)
 {
-	if (!is_function(action) || is_fault(number))
+	if (!is_function(action))
 		return;
-	int masks_urgent = sigismember(&action->sa_mask, AGENT_SIGNAL) == 1;
-	int has_info = (action->sa_flags & SA_SIGINFO) != 0;
-	atomic_store(&asked[number].has_info, has_info);
-	atomic_store(&asked[number].masks_urgent, masks_urgent);
+	atomic_store(&asked[number].has_info, (action->sa_flags & SA_SIGINFO) != 0);
+	atomic_store(&asked[number].masks_urgent, sigismember(&action->sa_mask, AGENT_SIGNAL) == 1);
 	atomic_store(&asked[number].handler, action->sa_sigaction);
-	sigdelset(&action->sa_mask, AGENT_SIGNAL);
+	if (action->sa_flags & SA_ONSTACK)
+		sigaddset(&action->sa_mask, AGENT_SIGNAL);
+	else
+		sigdelset(&action->sa_mask, AGENT_SIGNAL);
+	if (is_fault(number))
+		return;
 	action->sa_sigaction = pass_on;
 	action->sa_flags |= SA_SIGINFO;
 }
@@ -324,17 +372,23 @@ INTERPOSE plain_handler sigset(int number, plain_handler handler)
 	return sigismember(&blocked, number) == 1 ? SIG_HOLD : before.sa_handler;
 }
 
-/* Those that were kept come now. */
-static void deliver_held(void)
+/* After the signal was given up, the kernel's mask is the program's. */
+static bool is_shared(void)
 {
-	siginfo_t info;
-	if (take_held(&held_thread, &info) || take_held(&held_process, &info))
-		send_to(sys_gettid(), &info);
+	if (!agent_is_on())
+		return false;
+	if (!agent_yielded())
+		return true;
+	if (urgent_blocked)
+		sample_hold(true);
+	urgent_blocked = false;
+	deliver_held();
+	return false;
 }
 
 static int set_mask(int (*next)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *before)
 {
-	if (!agent_is_on())
+	if (!is_shared())
 		return next(how, set, before);
 	bool was_blocked = urgent_blocked, named = set && sigismember(set, AGENT_SIGNAL) == 1;
 	sigset_t ours;
@@ -371,7 +425,7 @@ INTERPOSE int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 INTERPOSE int sigpending(sigset_t *set)
 {
 	int status = NEXT(sigpending)(set);
-	if (status != 0 || !agent_is_on())
+	if (status != 0 || !is_shared())
 		return status;
 	sigdelset(set, AGENT_SIGNAL);
 	if (atomic_load(&held_thread.state) == 2 || atomic_load(&held_process.state) == 2)
@@ -379,22 +433,48 @@ INTERPOSE int sigpending(sigset_t *set)
 	return status;
 }
 
+/* Most of the signals there are: then SIGURG is meant as little as any other. */
+static bool is_nearly_full(const sigset_t *set)
+{
+	int members = 0;
+	for (int number = 1; number < SIGRTMIN; number++)
+		members += sigismember(set, number) == 1;
+	return members >= 24;
+}
+
 INTERPOSE int signalfd(int fd, const sigset_t *set, int flags)
 {
 	sigset_t ours;
-	if (agent_is_on()) {
+	if (agent_here() && is_shared() && sigismember(set, AGENT_SIGNAL) == 1) {
 		ours = *set;
-		sigdelset(&ours, AGENT_SIGNAL);
+		if (is_nearly_full(set)) {
+			sigdelset(&ours, AGENT_SIGNAL);
+		} else {
+			agent_yield("the program reads SIGURG, which the sampler needs, through a signalfd");
+			is_shared();
+		}
 		set = &ours;
 	}
 	return NEXT(signalfd)(fd, set, flags);
 }
 
+/* One that is sent while our clock's waits is dropped by the kernel. To the program it would be lost: so it is sent again
+ * until it came. */
+INTERPOSE int raise(int number)
+{
+	if (number != AGENT_SIGNAL || !agent_here())
+		return NEXT(raise)(number);
+	unsigned before = urgent_came;
+	int status = NEXT(raise)(number);
+	for (int tries = 0; status == 0 && urgent_came == before && tries < RAISE_TRIES; tries++)
+		status = NEXT(raise)(number);
+	return status;
+}
+
 static bool is_clocks(int number, const siginfo_t *info)
 {
 	const struct agent_thread *thread = thread_self();
-	return number == AGENT_SIGNAL &&
-	       ((thread && clock_ask(thread, info) != CLOCK_FOREIGN) || info->si_code == POLL_IN);
+	return number == AGENT_SIGNAL && ((thread && clock_ask(thread, info) != CLOCK_FOREIGN) || clock_is_stale(info));
 }
 
 /* What is left until `deadline_ns`. */
@@ -430,7 +510,7 @@ static int wait_with_urgent(const sigset_t *set, siginfo_t *info, const struct t
 
 static bool waits_for_ours(const sigset_t *set)
 {
-	return agent_is_on() && set && sigismember(set, AGENT_SIGNAL) == 1;
+	return is_shared() && set && sigismember(set, AGENT_SIGNAL) == 1;
 }
 
 INTERPOSE int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)

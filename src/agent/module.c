@@ -30,7 +30,7 @@ enum state { STATE_FREE, STATE_WRITING, STATE_READY, STATE_GONE };
 struct entry {
 	_Atomic uint32_t state;
 	_Atomic uintptr_t start, end, link;
-	_Atomic uintptr_t table, view_start, view_end;
+	_Atomic uintptr_t table, table_start, table_end, code, code_end;
 };
 
 static struct entry entries[MODULES];
@@ -45,7 +45,7 @@ struct object {
 
 /* What its own headers tell. */
 struct facts {
-	uintptr_t view_start, view_end;
+	struct module_view view;
 	uint8_t build_id[sizeof(((struct wire_module *)0)->build_id)];
 	uint8_t build_id_bytes;
 };
@@ -100,19 +100,21 @@ static bool entry_holds(const struct entry *entry, const struct object *object)
 	       atomic_load_explicit(&entry->table, memory_order_relaxed) == object->table;
 }
 
-static bool entry_read(struct entry *entry, const struct object *object, struct cfi_view *view)
+static bool entry_read(struct entry *entry, const struct object *object, struct module_view *view)
 {
 	uint32_t before = atomic_load_explicit(&entry->state, memory_order_acquire);
 	if (before % 4 != STATE_READY || !entry_holds(entry, object))
 		return false;
-	view->header = object->table;
-	view->start = atomic_load_explicit(&entry->view_start, memory_order_relaxed);
-	view->end = atomic_load_explicit(&entry->view_end, memory_order_relaxed);
+	view->tables.header = object->table;
+	view->tables.start = atomic_load_explicit(&entry->table_start, memory_order_relaxed);
+	view->tables.end = atomic_load_explicit(&entry->table_end, memory_order_relaxed);
+	view->code = atomic_load_explicit(&entry->code, memory_order_relaxed);
+	view->code_end = atomic_load_explicit(&entry->code_end, memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&entry->state, memory_order_relaxed) == before;
 }
 
-static bool table_find(const struct object *object, struct cfi_view *view)
+static bool table_find(const struct object *object, struct module_view *view)
 {
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		struct entry *entry = &entries[slot_of(object->start, probe)];
@@ -124,7 +126,7 @@ static bool table_find(const struct object *object, struct cfi_view *view)
 	return false;
 }
 
-static void table_add(const struct object *object, const struct facts *facts)
+static void table_add(const struct object *object, const struct module_view *view)
 {
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		struct entry *entry = &entries[slot_of(object->start, probe)];
@@ -137,8 +139,10 @@ static void table_add(const struct object *object, const struct facts *facts)
 		atomic_store_explicit(&entry->end, object->end, memory_order_relaxed);
 		atomic_store_explicit(&entry->link, object->link, memory_order_relaxed);
 		atomic_store_explicit(&entry->table, object->table, memory_order_relaxed);
-		atomic_store_explicit(&entry->view_start, facts->view_start, memory_order_relaxed);
-		atomic_store_explicit(&entry->view_end, facts->view_end, memory_order_relaxed);
+		atomic_store_explicit(&entry->table_start, view->tables.start, memory_order_relaxed);
+		atomic_store_explicit(&entry->table_end, view->tables.end, memory_order_relaxed);
+		atomic_store_explicit(&entry->code, view->code, memory_order_relaxed);
+		atomic_store_explicit(&entry->code_end, view->code_end, memory_order_relaxed);
 		atomic_store_explicit(&entry->state, next + STATE_READY, memory_order_release);
 		return;
 	}
@@ -209,10 +213,16 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 		return;
 	if (header->p_type == PT_NOTE && facts->build_id_bytes == 0)
 		read_build_id(start, start + bytes, facts);
-	if (header->p_type == PT_LOAD && (header->p_flags & PF_R) && object->table >= start &&
-	    object->table < start + bytes) {
-		facts->view_start = start;
-		facts->view_end = start + bytes;
+	if (header->p_type != PT_LOAD || !(header->p_flags & PF_R))
+		return;
+	if (object->table >= start && object->table < start + bytes) {
+		facts->view.tables.start = start;
+		facts->view.tables.end = start + bytes;
+	}
+	/* Some linkers give the PLT a segment of its own: the large one is what matters. */
+	if ((header->p_flags & PF_X) && bytes > facts->view.code_end - facts->view.code) {
+		facts->view.code = start;
+		facts->view.code_end = start + bytes;
 	}
 }
 
@@ -221,7 +231,7 @@ static void read_facts(const struct object *object, uintptr_t bias, struct facts
 {
 	ElfW(Ehdr) head;
 	ElfW(Phdr) header;
-	*facts = (struct facts){.build_id_bytes = 0};
+	*facts = (struct facts){.view.tables.header = object->table};
 	if (!guard_copy(&head, object->start, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    head.e_phentsize != sizeof header)
 		return;
@@ -269,7 +279,7 @@ static void write_record(struct agent_thread *thread, const struct object *objec
 	file_publish(thread);
 }
 
-bool module_find(struct agent_thread *thread, uintptr_t pc, struct cfi_view *view)
+bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *view)
 {
 	struct object object;
 	struct facts facts;
@@ -280,16 +290,16 @@ bool module_find(struct agent_thread *thread, uintptr_t pc, struct cfi_view *vie
 	const struct link_map *link = (const struct link_map *)object.link;
 	read_facts(&object, link->l_addr, &facts);
 	/* Entry first: whatever goes wrong with the record, an object is looked at once. */
-	table_add(&object, &facts);
+	table_add(&object, &facts.view);
 	write_record(thread, &object, link, &facts);
 	python_look(link->l_addr, (uintptr_t)link->l_ld);
-	*view = (struct cfi_view){facts.view_start, facts.view_end, object.table};
+	*view = facts.view;
 	return true;
 }
 
 bool module_note(struct agent_thread *thread, uintptr_t ip)
 {
-	struct cfi_view view;
+	struct module_view view;
 	uintptr_t page = ip >> PAGE_SHIFT;
 	uint64_t stamp = (uint64_t)page << 16 | (module_epoch() & 0xFFFF);
 	_Atomic uint64_t *known = &pages[page % PAGES];

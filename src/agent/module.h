@@ -7,8 +7,14 @@
 #include "agent/agent.h"
 #include "agent/cfi.h"
 
-/* The object that holds `pc` and its unwind tables; it has its record afterwards. False: no loaded object holds it. */
-bool module_find(struct agent_thread *thread, uintptr_t pc, struct cfi_view *view);
+/* What of an object can be read: its unwind tables, and its code. */
+struct module_view {
+	struct cfi_view tables;
+	uintptr_t code, code_end;
+};
+
+/* The object that holds `pc` and what can be read of it; it has its record afterwards. False: no loaded object holds it. */
+bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *view);
 
 /* module_generation that does not end at 65535: what caches of addresses compare. */
 uint32_t module_epoch(void);

@@ -25,7 +25,7 @@ unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task
 		return 0;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	atomic_store_explicit(&python_second, (uint64_t)now.tv_sec, memory_order_relaxed);
+	atomic_store_explicit(&python_second, (uint64_t)now.tv_sec % PYTHON_PAGE, memory_order_relaxed);
 	enum python_lock lock;
 	uintptr_t state = python_state(&lock), outer[OUTER_STATES];
 	if (!state)

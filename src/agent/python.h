@@ -29,7 +29,7 @@ struct python_offsets {
 	uint32_t minor;
 	uint32_t runtime_tss, runtime_current, runtime_interpreters;
 	uint32_t interp_next, interp_threads, interp_modules;
-	uint32_t state_next, state_interp, state_frame, state_cframe, state_thread, state_dict;
+	uint32_t state_next, state_interp, state_frame, state_cframe, state_thread, state_dict, state_loop;
 	uint32_t cframe_frame, cframe_previous;
 	/* frame_locals, frame_top: of the value stack; a pointer and its end before 3.11, then an array and its fill. */
 	uint32_t frame_size, frame_code, frame_previous, frame_instruction, frame_entry, frame_owner, frame_locals;
@@ -88,21 +88,27 @@ static inline int32_t python_int(uintptr_t at)
  * would cost more than all the rest. */
 enum { PYTHON_PAGE = 4096, PYTHON_PAGES = 2048 };
 extern _Atomic uint64_t python_pages[PYTHON_PAGES];
-extern _Atomic uint64_t python_second;
+extern _Atomic uint64_t python_second; /* less than PYTHON_PAGE */
 bool python_ask_page(uintptr_t page, uint64_t stamp);
+
+static inline bool python_page(uintptr_t page)
+{
+	uint64_t stamp = page * PYTHON_PAGE | atomic_load_explicit(&python_second, memory_order_relaxed);
+	return atomic_load_explicit(&python_pages[page % PYTHON_PAGES], memory_order_relaxed) == stamp ||
+	       python_ask_page(page, stamp);
+}
 
 /* Whether [at, at + bytes) can be read, as far as is known of this second. */
 static inline bool python_span(uintptr_t at, size_t bytes)
 {
-	if (at < PYTHON_PAGE || at + bytes < at)
+	uintptr_t page = at / PYTHON_PAGE, last = (at + bytes - (bytes > 0)) / PYTHON_PAGE;
+	if (__builtin_expect(page == last, 1))
+		return page && python_page(page);
+	if (!page || last < page)
 		return false;
-	uint64_t second = atomic_load_explicit(&python_second, memory_order_relaxed) % PYTHON_PAGE;
-	for (uintptr_t page = at / PYTHON_PAGE; page <= (at + bytes - (bytes > 0)) / PYTHON_PAGE; page++) {
-		uint64_t stamp = page * PYTHON_PAGE | second;
-		if (atomic_load_explicit(&python_pages[page % PYTHON_PAGES], memory_order_relaxed) != stamp &&
-		    !python_ask_page(page, stamp))
+	for (; page <= last; page++)
+		if (!python_page(page))
 			return false;
-	}
 	return true;
 }
 
@@ -132,6 +138,7 @@ struct elf_object {
 	uintptr_t bias, symbols, strings, gnu_hash, hash;
 };
 bool elf_open(struct elf_object *object, uintptr_t bias, uintptr_t dynamic);
+bool elf_open_program(struct elf_object *object);
 struct elf_symbol elf_find(const struct elf_object *object, const char *name);
 /* The same from the symbol table in the program's file, for programs that export nothing: all of `names` at once. False:
  * not the program itself, or no such table. */

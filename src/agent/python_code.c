@@ -125,9 +125,10 @@ static uint64_t code_print(uintptr_t code)
 	uintptr_t lines = python_word(code + python.at.code_lines);
 	if (!name || !file || !python_readable(lines, python.at.bytes_data + sizeof(uint64_t)))
 		return 0;
-	uint64_t print = mix(mix(code, name), file);
-	print = mix(print, (uint64_t)(uint32_t)python_int(code + python.at.code_first_line) << 32 ^ lines);
-	print = mix(print, python_word(lines + python.at.bytes_size) ^ python_word(lines + python.at.bytes_data));
+	uint64_t print = mix(code ^ (uint64_t)(uint32_t)python_int(code + python.at.code_first_line) << 40, name);
+	print = mix(print, file);
+	print = mix(print ^ lines, python_word(lines + python.at.bytes_size) ^ python_word(lines + python.at.bytes_data)
+										       << 20);
 	return print | 1;
 }
 

@@ -140,14 +140,30 @@ struct elf_symbol elf_find(const struct elf_object *object, const char *name)
 	return found;
 }
 
-static bool is_program(uintptr_t bias, uintptr_t dynamic)
+/* The program's own load bias and dynamic section, from what the kernel told it. */
+static bool program_dynamic(uintptr_t *bias, uintptr_t *dynamic)
 {
 	const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long count = getauxval(AT_PHNUM);
-	for (unsigned long i = 0; header && i < count; i++)
-		if (header[i].p_type == PT_DYNAMIC)
-			return header[i].p_vaddr + bias == dynamic;
-	return false;
+	uintptr_t place = 0;
+	bool known = false;
+	*bias = 0;
+	for (unsigned long i = 0; header && i < count; i++) {
+		if (header[i].p_type == PT_PHDR)
+			*bias = (uintptr_t)header - header[i].p_vaddr;
+		if (header[i].p_type == PT_DYNAMIC) {
+			place = header[i].p_vaddr;
+			known = true;
+		}
+	}
+	*dynamic = *bias + place;
+	return known;
+}
+
+bool elf_open_program(struct elf_object *object)
+{
+	uintptr_t bias, dynamic;
+	return program_dynamic(&bias, &dynamic) && elf_open(object, bias, dynamic);
 }
 
 /* The file as mapped: every offset in it is checked against `bytes`. */
@@ -205,7 +221,8 @@ static bool search_file(const struct mapped_file *file, uintptr_t bias, const ch
 bool elf_find_in_file(uintptr_t bias, uintptr_t dynamic, const char *const *names, struct elf_symbol *found,
 		      unsigned count)
 {
-	if (!is_program(bias, dynamic))
+	uintptr_t program_bias, program;
+	if (!program_dynamic(&program_bias, &program) || program != dynamic)
 		return false;
 	/* System calls themselves: the wrappers of open and close are watched, by us too. */
 	int descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);

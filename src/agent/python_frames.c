@@ -16,7 +16,7 @@
  */
 #include "agent/python.h"
 
-enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 24 };
+enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 24, STATE_BYTES = 1024 };
 
 /* A chain being read. */
 struct walk {
@@ -89,11 +89,10 @@ static void place_frames(struct walk *walk, uintptr_t state, unsigned first)
 {
 	uintptr_t leaf = python_word(state + python.at.state_cframe), cframe = leaf;
 	unsigned calls = 0, frames = 0;
-	/* The last one lies in the state itself and runs nothing. */
-	for (; calls < WIRE_STACK_MAX && cframe_readable(cframe); calls++) {
+	/* The last one lies in the state itself, runs nothing, and names whatever before it. */
+	while (calls < WIRE_STACK_MAX && cframe - state > STATE_BYTES && cframe_readable(cframe)) {
 		cframe = python_word(cframe + python.at.cframe_previous);
-		if (!cframe)
-			break;
+		calls++;
 	}
 	for (unsigned i = first; i < walk->count; i++)
 		frames += !walk->thread->python[i].awaits;

@@ -89,6 +89,21 @@ static uint32_t version_in_code(const struct elf_symbol *function)
 	return 0;
 }
 
+/* Behind `lea N(%rip), %rdi`: the call, perhaps padded by prefixes, then `mov D(%rax), %rax`. */
+static void tls_from_call(struct python_interpreter *out, const unsigned char *code, const unsigned char *end,
+			  uintptr_t index)
+{
+	while (code < end && (*code == 0x66 || *code == 0x48))
+		code++;
+	code += code < end && *code == 0xe8 ? 5 : 6; /* direct, or through the table of addresses */
+	if (code + 7 > end || code[0] != 0x48 || code[1] != 0x8b || !guard_readable(index, 16))
+		return;
+	int64_t more = code[2] == 0x40 ? (int8_t)code[3] : code[2] == 0x80 ? python_int((uintptr_t)code + 3) : 0;
+	out->tls = PYTHON_TLS_DYNAMIC;
+	out->tls_module = python_word(index);
+	out->tls_offset = (int64_t)python_word(index + 8) + more;
+}
+
 /* The function that returns the thread-local current state is a few instructions, of one of three shapes:
  *	mov %fs:N, %rax                         fixed place, in a program
  *	mov N(%rip), %rax; mov %fs:(%rax), %rax fixed place, in a library that is there from the start
@@ -96,24 +111,21 @@ static uint32_t version_in_code(const struct elf_symbol *function)
  * The function itself must not be called: __tls_get_addr may allocate. */
 static void tls_from_code(struct python_interpreter *out, const struct elf_symbol *function)
 {
-	const unsigned char *code = (const unsigned char *)function->address;
-	for (size_t i = 0; i + 9 <= function->bytes && i < 32; i++) {
-		uintptr_t at = function->address + i;
-		if (memcmp(code + i, "\x64\x48\x8b\x04\x25", 5) == 0) {
+	const unsigned char *code = (const unsigned char *)function->address, *end = code + function->bytes;
+	for (unsigned i = 0; i < 24 && code + 9 <= end; i++, code++) {
+		if (memcmp(code, "\x64\x48\x8b\x04\x25", 5) == 0) {
 			out->tls = PYTHON_TLS_FIXED;
-			out->tls_offset = python_int(at + 5);
+			out->tls_offset = python_int((uintptr_t)code + 5);
 			return;
 		}
-		if (memcmp(code + i, "\x48\x8b\x05", 3) == 0 && i + 11 <= function->bytes &&
-		    memcmp(code + i + 7, "\x64\x48\x8b\x00", 4) == 0) {
+		if (memcmp(code, "\x48\x8b\x05", 3) == 0 && code + 11 <= end &&
+		    memcmp(code + 7, "\x64\x48\x8b\x00", 4) == 0) {
 			out->tls = PYTHON_TLS_FIXED;
-			out->tls_offset = (int64_t)python_follow(relative(at + 3));
+			out->tls_offset = (int64_t)python_follow(relative((uintptr_t)code + 3));
 			return;
 		}
-		if (memcmp(code + i, "\x66\x48\x8d\x3d", 4) == 0 && guard_readable(relative(at + 4), 16)) {
-			out->tls = PYTHON_TLS_DYNAMIC;
-			out->tls_module = python_word(relative(at + 4));
-			out->tls_offset = (int64_t)python_word(relative(at + 4) + 8);
+		if (memcmp(code, "\x48\x8d\x3d", 3) == 0) {
+			tls_from_call(out, code + 7, end, relative((uintptr_t)code + 3));
 			return;
 		}
 	}
@@ -245,6 +257,21 @@ static uint32_t find_version(const struct elf_symbol *found)
 	return found[LOOK_GET_VERSION].address ? version_in_code(&found[LOOK_GET_VERSION]) : 0;
 }
 
+/* A program that uses a variable of a library has it in its own memory (a copy relocation), and the library uses that. */
+static void prefer_program(struct elf_symbol *found)
+{
+	static const enum look_name variables[] = {LOOK_RUNTIME, LOOK_CURRENT, LOOK_CODE,      LOOK_FRAME,
+						   LOOK_TEXT,    LOOK_DICT,    LOOK_COROUTINE, LOOK_GENERATOR};
+	struct elf_object program;
+	if (!elf_open_program(&program))
+		return;
+	for (unsigned i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		struct elf_symbol own = elf_find(&program, look_names[variables[i]]);
+		if (own.address)
+			found[variables[i]] = own;
+	}
+}
+
 static void fill(struct python_interpreter *out, const struct elf_symbol *found)
 {
 	unsigned minor = out->at.minor;
@@ -294,6 +321,7 @@ void python_look(uintptr_t bias, uintptr_t dynamic)
 		     elf_find(&object, look_names[LOOK_CURRENT]).address)) {
 		for (unsigned i = 0; i < LOOK_NAMES; i++)
 			found[i] = elf_find(&object, look_names[i]);
+		prefer_program(found);
 	} else if (!elf_find_in_file(bias, dynamic, look_names, found, LOOK_NAMES)) {
 		return;
 	}

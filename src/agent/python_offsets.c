@@ -278,6 +278,7 @@ const struct python_offsets python_offsets[] = {
 		.state_frame = 72,
 		.state_thread = 152,
 		.state_dict = 128,
+		.state_loop = 304,
 		.frame_size = 72,
 		.frame_previous = 8,
 		.frame_instruction = 56,

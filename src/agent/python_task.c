@@ -1,15 +1,15 @@
 /*
  * python_task.c - the running asyncio task of a thread, and who awaits it.
  *
- * The loop that runs stands in the thread state's dict, its current task in _asyncio's _current_tasks, which is found once in
+ * The loop that runs stands in the thread state or its dict, its current task in _asyncio's _current_tasks, which is found once in
  * sys.modules. The task object is _asyncio's own and in no header; but in every version up to now the coroutine stands right
  * before the name and behind the future's part, so the first word that points to a coroutine, with a name behind it, tells
  * where both are. That is learned once and checked with every use.
  *
  *	task (a future)    head | loop | callback0 | ... | waits for | coroutine | name | ...
  *
- * Who awaits a task is its first callback: the wake-up of the awaiting task, or a closure of gather() or wait() over the
- * future which that task awaits. Its frames are those of its suspended coroutine and of the coroutines that this one awaits.
+ * Who awaits a task is its first callback: the wake-up of the awaiting task, or what gather(), wait() and wait_for() put there,
+ * which holds the future that the awaiting task awaits. Its frames are those of its suspended coroutine and of the coroutines that this one awaits.
  * Not followed: further callbacks of one task, TaskGroup (the waiting task stands in an attribute), pure-Python tasks.
  */
 #include "agent/python.h"
@@ -20,7 +20,7 @@ enum {
 	COROUTINE_LAST = 192,
 	AWAIT_DEPTH = 64,
 	AWAIT_TASKS = 32,
-	CELLS_MOST = 16,
+	TUPLE_MOST = 16,
 	NAME_MOST = 40
 };
 
@@ -146,11 +146,18 @@ static uintptr_t coroutine_frame(uintptr_t coroutine)
 	return python.at.minor < 11 ? python_word(frame) : frame;
 }
 
+/* In the state itself from 3.13 on, before in its dict. 0: none runs. */
+static uintptr_t running_loop(uintptr_t state)
+{
+	if (python.at.state_loop)
+		return python_follow(state + python.at.state_loop);
+	uintptr_t dict = python.at.state_dict ? python_follow(state + python.at.state_dict) : 0;
+	return dict ? dict_get(dict, "__asyncio_running_event_loop__", 0) : 0;
+}
+
 void python_task_find(struct agent_thread *thread, uintptr_t state, struct python_task *task)
 {
-	uintptr_t dict = python.at.state_dict ? python_follow(state + python.at.state_dict) : 0;
-	uintptr_t loop = dict ? dict_get(dict, "__asyncio_running_event_loop__", 0) : 0;
-	uintptr_t tasks = loop ? find_tasks_dict(state) : 0;
+	uintptr_t loop = running_loop(state), tasks = loop ? find_tasks_dict(state) : 0;
 	if (!tasks)
 		return;
 	/* Up to 3.11 the loop stands in a holder, with the process that it is of. */
@@ -187,26 +194,35 @@ static uintptr_t first_callback(uintptr_t future)
 	return python_follow(future + python.at.object_type + 2 * sizeof(uintptr_t));
 }
 
-/* gather() and wait(): a closure over the future that the waiting task awaits. */
-static uintptr_t task_behind_closure(uintptr_t function)
+static uintptr_t task_behind_future(uintptr_t object)
 {
-	if (!python.at.function_closure ||
-	    !type_is(function, python.at.function_closure + sizeof(uintptr_t), "function"))
+	const char *name = type_name(object, COROUTINE_FIRST);
+	if (strncmp(name, "_GatheringFuture", NAME_MOST) != 0 && strncmp(name, "_asyncio.Future", NAME_MOST) != 0)
 		return 0;
-	uintptr_t cells = python_word(function + python.at.function_closure);
-	uintptr_t first = python.at.object_type + 2 * sizeof(uintptr_t);
-	if (!python_readable(cells, first))
+	return woken_task(first_callback(object));
+}
+
+/* gather() and wait(): a closure over the future that the waiting task awaits. wait_for() up to 3.11: that future is an argument
+ * of a partial. Either way it is in a tuple, of cells or as it is. */
+static uintptr_t task_behind_callback(uintptr_t callback)
+{
+	size_t head = python.at.object_type + sizeof(uintptr_t), tuple_head = head + sizeof(uintptr_t);
+	uintptr_t tuple = 0;
+	bool cells = type_is(callback, python.at.function_closure + sizeof(uintptr_t), "function");
+	if (cells)
+		tuple = python_word(callback + python.at.function_closure);
+	else if (type_is(callback, head + 2 * sizeof(uintptr_t), "functools.partial"))
+		tuple = python_word(callback + head + sizeof(uintptr_t));
+	if (!python_readable(tuple, tuple_head))
 		return 0;
-	size_t count = python_word(cells + first - sizeof(uintptr_t));
-	if (count > CELLS_MOST || !python_span(cells + first, count * sizeof(uintptr_t)))
+	size_t count = python_word(tuple + head);
+	if (count > TUPLE_MOST || !python_span(tuple + tuple_head, count * sizeof(uintptr_t)))
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		uintptr_t cell = python_word(cells + first + i * sizeof(uintptr_t));
-		uintptr_t object = python_follow(cell + python.at.object_type + sizeof(uintptr_t));
-		const char *name = type_name(object, COROUTINE_FIRST);
-		if (strncmp(name, "_GatheringFuture", NAME_MOST) == 0 ||
-		    strncmp(name, "_asyncio.Future", NAME_MOST) == 0)
-			return woken_task(first_callback(object));
+		uintptr_t object = python_word(tuple + tuple_head + i * sizeof(uintptr_t));
+		uintptr_t task = task_behind_future(cells ? python_follow(object + head) : object);
+		if (task)
+			return task;
 	}
 	return 0;
 }
@@ -217,7 +233,7 @@ static uintptr_t awaiting_task(uintptr_t task)
 	if (!callback)
 		return 0;
 	uintptr_t waits = woken_task(callback);
-	return waits ? waits : task_behind_closure(callback);
+	return waits ? waits : task_behind_callback(callback);
 }
 
 /* What a suspended coroutine awaits lies on top of its value stack. */

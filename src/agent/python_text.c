@@ -76,18 +76,25 @@ size_t python_text(uintptr_t text, char *out, size_t most)
 	return used;
 }
 
+/* The last 16 bytes: where texts that come from one place differ. A shorter text is preceded by its own head, so the read stays
+ * inside the object; what is not text is shifted out. */
 uint64_t python_text_print(uintptr_t text)
 {
 	struct text_view view;
-	uint64_t first = 0, last = 0;
+	uint64_t last, before;
 	if (!text_view(text, &view))
 		return 0;
-	size_t bytes = view.length * view.width, head = bytes < 8 ? bytes : 8;
-	if (!python_span(view.characters, bytes))
+	size_t bytes = view.length * view.width;
+	uintptr_t end = view.characters + bytes;
+	if (!python_span(end - 16, 16))
 		return 0;
-	memcpy(&first, (const char *)view.characters, head);
-	memcpy(&last, (const char *)view.characters + bytes - head, head);
-	return (first * 0x9e3779b97f4a7c15ULL ^ last ^ (uint64_t)bytes << 32 ^ text) | 1;
+	memcpy(&last, (const char *)end - 8, 8);
+	memcpy(&before, (const char *)end - 16, 8);
+	if (bytes < 8)
+		last = bytes ? last >> (64 - 8 * bytes) : 0;
+	if (bytes < 16)
+		before = bytes > 8 ? before >> (128 - 8 * bytes) : 0;
+	return ((last ^ before << 7 ^ before >> 57) + ((uint64_t)bytes << 48) + text) | 1;
 }
 
 bool python_text_is(uintptr_t text, const char *ascii)

@@ -3,7 +3,11 @@
  *
  * The weight of a sample is the thread's CPU time since its last one. So the weights add up whatever was late, merged or
  * held back, and a sample that cannot be stored leaves its time to the next. The handler runs with all signals blocked; a
- * signal that comes while the agent is at work in the same thread (a hook) is a sample without a stack.
+ * signal that comes while the agent is at work in the same thread (a hook), or where there is hardly any stack left, is a
+ * sample without a stack.
+ *
+ * A sample may take longer than its period (a stack thousands deep, at a high rate): then the next signal is there at once, and
+ * the program would never get on. After such a sample the thread rests.
  *
  * Most of a stack is that of the sample before: the path of nodes is kept, and only where it differs are nodes looked up.
  */
@@ -16,7 +20,9 @@
 enum {
 	NOTED = 4096,             /* pages of code whose object has its record: entries of the cache */
 	LONG_HANDLER_NS = 100000, /* from here on the thread may have been waiting for a CPU: ask for its CPU time */
-	NAME_EVERY = 1024         /* samples after which a thread's name is read again */
+	STACK_NEED = 4096,        /* bytes of stack below the handler that a capture may use */
+	NAME_EVERY = 1024,        /* samples after which a thread's name is read again */
+	REST_FACTOR = 20 /* a sample that took much of its period is followed by that many times its length without */
 };
 
 static _Atomic uint64_t noted[NOTED];
@@ -145,11 +151,23 @@ static void count_sample(struct agent_thread *thread, uint32_t flags)
 		thread_name(thread);
 }
 
+/* Whether the stack that the handler runs on is large enough to look at another one: the program's signal stack may be small
+ * and already in use, and a thread may be at the end of its own. */
+static bool has_room(const struct agent_thread *thread, const ucontext_t *context)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)context->uc_stack.ss_sp;
+	if (!(context->uc_stack.ss_flags & SS_DISABLE) && here - low < context->uc_stack.ss_size)
+		return here - low >= STACK_NEED;
+	if (here - thread->stack_low < thread->stack_high - thread->stack_low)
+		return here - thread->stack_low >= STACK_NEED + WIRE_PAGE; /* the lowest page is a guard */
+	return true;
+}
+
 static void take_sample(struct agent_thread *thread, const ucontext_t *context, uint64_t mono_ns, uint64_t cpu_ns)
 {
 	struct capture capture = {.node = busy_node, .flags = WIRE_SAMPLE_BUSY};
 	/* The interrupted hook may have a node half written, so that a mark made beforehand has to do. */
-	if (!thread->busy) {
+	if (!thread->busy && has_room(thread, context)) {
 		thread->busy = 1;
 		capture_stack(thread, context, &capture);
 		if (resume_was_syscall(context))
@@ -168,12 +186,18 @@ static void take_sample(struct agent_thread *thread, const ucontext_t *context, 
 	}
 }
 
+static bool is_due(const struct agent_thread *thread, enum clock_answer answer, uint64_t cpu_ns)
+{
+	uint64_t period_ns = agent_period_ns();
+	return cpu_ns >= thread->rest_until_ns &&
+	       (answer == CLOCK_SAMPLE || cpu_ns - thread->cpu_last_ns >= period_ns + period_ns / 2);
+}
+
 static void on_clock(struct agent_thread *thread, ucontext_t *context, enum clock_answer answer)
 {
 	uint64_t start_ns = agent_mono_ns();
 	uint64_t cpu_ns = sys_thread_cpu_ns();
-	bool enough = cpu_ns - thread->cpu_last_ns >= agent_period_ns() + agent_period_ns() / 2;
-	if (answer == CLOCK_SAMPLE || enough)
+	if (is_due(thread, answer, cpu_ns))
 		take_sample(thread, context, start_ns, cpu_ns);
 	if (answer == CLOCK_SAMPLE && thread->clock_waits)
 		clock_settle(thread);
@@ -182,6 +206,16 @@ static void on_clock(struct agent_thread *thread, ucontext_t *context, enum cloc
 	if (spent_ns > LONG_HANDLER_NS)
 		spent_ns = sys_thread_cpu_ns() - cpu_ns;
 	raise_by(&thread->record->handler_ns, spent_ns);
+	if (spent_ns > agent_period_ns() / 8)
+		thread->rest_until_ns = cpu_ns + spent_ns * REST_FACTOR;
+}
+
+/* The program has taken the signal for itself: the end of sampling in this thread. */
+static void give_way(struct agent_thread *thread, ucontext_t *context)
+{
+	clock_stop(thread);
+	if (interpose_urgent_blocked())
+		sigaddset(&context->uc_sigmask, AGENT_SIGNAL);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -189,9 +223,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	struct agent_thread *thread = thread_self();
 	enum clock_answer answer = thread ? clock_ask(thread, info) : CLOCK_FOREIGN;
-	if (answer != CLOCK_FOREIGN) {
+	if (answer != CLOCK_FOREIGN && agent_yielded()) {
+		give_way(thread, context);
+	} else if (answer != CLOCK_FOREIGN) {
 		on_clock(thread, context, answer);
-	} else if (info->si_code == POLL_IN) {
+	} else if (clock_is_stale(info)) {
 		/* A clock's last word, after its thread or itself was gone. */
 		if (agent_is_on())
 			atomic_fetch_add_explicit(&file_header()->lost_thread, 1, memory_order_relaxed);

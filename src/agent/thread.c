@@ -110,6 +110,7 @@ static bool write_record(struct thread_slot *slot, bool is_main)
 	struct agent_thread *thread = &slot->thread;
 	thread->samples = NULL;
 	thread->last_depth = 0;
+	thread->rest_until_ns = 0;
 	thread->record_id = 0;
 	struct wire_thread *record = file_record(thread, WIRE_THREAD, sizeof(*record));
 	thread->record = record;
@@ -145,7 +146,7 @@ static bool begin(struct thread_slot *slot, bool is_main)
 	if (is_main)
 		sample_prepare(thread);
 	self = thread;
-	if (agent_period_ns() && !clock_start(thread))
+	if (agent_period_ns() && !agent_yielded() && !clock_start(thread))
 		atomic_fetch_add(&file_header()->threads_missed, 1);
 	thread->busy = 0;
 	return true;

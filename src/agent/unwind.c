@@ -2,7 +2,8 @@
  * unwind.c - a thread's native stack, walked inside a signal handler by the rules of .eh_frame.
  *
  * Per frame: the rule of its address (from the cache, else parsed by cfi.c), the CFA, the return address and the
- * registers that the frame saved. Code without a rule (generated code, hand-written assembler) is walked by its frame pointer.
+ * registers that the frame saved. Code without a rule (hand-written assembler, generated code) gets one from bare.c or from its
+ * frame pointer.
  *
  * The cache has sets of two entries. An entry is three words of rule and a check word made of the address, the epoch of
  * the loaded objects and the rule: threads write entries without locks, and a reader that meets a half-written one finds that the
@@ -11,10 +12,12 @@
  * Reads of the thread's own stack are direct, from the page of the stack pointer up. All other stacks (alternate signal stacks,
  * coroutines) are copied by the kernel, a window at a time: another thread may unmap them at any moment.
  */
+#include "agent/bare.h"
 #include "agent/module.h"
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 enum { SETS = 8192, WAYS = 2, RULE_WORDS = 3, PAGE = 4096, ADDRESS_BITS = 47 };
 
@@ -33,6 +36,7 @@ struct walk {
 	uintptr_t low, span; /* own stack: words at low ... low + span - 1 are read directly */
 	uintptr_t window;    /* where thread->window was copied from */
 	size_t window_bytes;
+	uint64_t second; /* of the clock, plus 1; 0: not asked yet */
 };
 
 /* ---- the cache */
@@ -91,23 +95,6 @@ static void cache_add(uint64_t key, const struct cfi_rule *rule)
 		atomic_store_explicit(&set[0].words[i], words[i], memory_order_relaxed);
 }
 
-/* Generated code comes and goes without a word, so its rules are not kept. */
-static void find_rule(struct walk *walk, struct cfi_rule *rule)
-{
-	struct cfi_view view;
-	uintptr_t pc = walk->ip - !walk->exact;
-	uint64_t key = rule_key(pc, module_epoch());
-	if (cache_find(key, rule))
-		return;
-	if (!module_find(walk->thread, pc, &view)) {
-		cfi_frame_pointer(rule);
-		return;
-	}
-	if (cfi_find(&view, pc, rule) != CFI_FOUND)
-		cfi_frame_pointer(rule);
-	cache_add(key, rule);
-}
-
 /* ---- memory */
 
 /* After every change of stacks. The page of the stack pointer is there: what was popped a moment ago lies in it too. */
@@ -148,7 +135,7 @@ static inline bool read_word(struct walk *walk, uintptr_t at, uintptr_t *out)
 	return true;
 }
 
-/* ---- one step */
+/* ---- what a rule says of a frame */
 
 static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *cfa)
 {
@@ -210,6 +197,78 @@ static bool restore_saved(struct walk *walk, const struct cfi_rule *rule, uintpt
 	walk->known = known;
 	return true;
 }
+
+/* ---- which rule */
+
+enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12 };
+
+/* Whether the rule leads to an address behind a call. Asked once per address: the answer is kept with the rule. */
+static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
+{
+	uintptr_t cfa, ip;
+	uint8_t before[7];
+	return find_cfa(walk, rule, &cfa) && find_return(walk, rule, cfa, &ip) &&
+	       guard_copy(before, ip - sizeof before, sizeof before) && bare_is_call(before, sizeof before);
+}
+
+/* Code of an object that has no rule for it. Two guesses; the one that leads to a call is right. */
+static void guess_rule(struct walk *walk, const struct module_view *view, struct cfi_rule *rule)
+{
+	struct bare_code code = {(const uint8_t *)view->code, view->code, view->code_end - view->code};
+	struct cfi_rule ahead;
+	cfi_frame_pointer(rule);
+	if (!bare_look_ahead(&code, walk->ip, LOOK_AHEAD_MOST, &ahead))
+		return;
+	if (leads_to_a_call(walk, &ahead) || !leads_to_a_call(walk, rule))
+		*rule = ahead;
+}
+
+/* Generated code keeps frame pointers, but for its first two instructions and for trampolines (CPython's for perf). */
+static void guess_generated(struct walk *walk, struct cfi_rule *rule)
+{
+	uint8_t bytes[GENERATED_BYTES];
+	struct bare_code code = {bytes, walk->ip - 1, sizeof bytes};
+	struct cfi_rule other;
+	cfi_frame_pointer(rule);
+	if (!guard_copy(bytes, code.start, sizeof bytes))
+		return;
+	if ((walk->exact && bare_entry(&code, walk->ip, &other)) ||
+	    bare_look_ahead(&code, walk->ip, GENERATED_MOST, &other))
+		if (leads_to_a_call(walk, &other))
+			*rule = other;
+}
+
+/* Generated code comes and goes without a word: what was found of it is believed for a second at most. */
+static uint64_t generated_key(struct walk *walk, uintptr_t pc)
+{
+	struct timespec now;
+	if (walk->second == 0) {
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+		walk->second = (uint64_t)now.tv_sec + 1;
+	}
+	return rule_key(pc, module_epoch()) ^ walk->second * 0xC2B2AE3D27D4EB4FULL;
+}
+
+static void find_rule(struct walk *walk, struct cfi_rule *rule)
+{
+	struct module_view view;
+	uintptr_t pc = walk->ip - !walk->exact;
+	uint64_t key = rule_key(pc, module_epoch());
+	if (cache_find(key, rule))
+		return;
+	if (module_find(walk->thread, pc, &view)) {
+		if (cfi_find(&view.tables, pc, rule) != CFI_FOUND)
+			guess_rule(walk, &view, rule);
+	} else {
+		key = generated_key(walk, pc);
+		if (cache_find(key, rule))
+			return;
+		guess_generated(walk, rule);
+	}
+	cache_add(key, rule);
+}
+
+/* ---- one step */
 
 enum step { STEP_ON, STEP_ROOT, STEP_LOST };
 

@@ -9,64 +9,31 @@
 #include "analyze/code_graft.h"
 #include "analyze/code_quality.h"
 #include "analyze/code_rows.h"
+#include "analyze/code_work.h"
 
 #include <math.h>
 #include <string.h>
 
-static const uint32_t NONE = UINT32_MAX;
-
-/* Where a node's innermost line is, and who had started it where it is a worker's. Frames; NONE: there is none. */
-struct place {
-	uint32_t shown;  /* the innermost whose text is known */
-	uint32_t python; /* the innermost Python one */
-	uint32_t starter;
-};
-
-static bool is_worker_mark(const struct code_frame *frame)
-{
-	return frame->kind == FRAME_MARK && strcmp(frame->function, CODE_WORKER_FRAME) == 0;
-}
-
-/* Parents come first, so that what they have is known. */
-static struct place *find_places(const struct code_rows_of *of)
-{
-	const struct code_tree *tree = of->tree;
-	struct place *places = mem_alloc(tree->nodes.len * sizeof(*places));
-	places[CODE_ROOT] = (struct place){NONE, NONE, NONE};
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		const struct code_frame *frame = &tree->frames.items[node->frame];
-		places[i] = places[node->parent];
-		if (of->sources[node->frame])
-			places[i].shown = node->frame;
-		if (frame->kind == FRAME_PYTHON && frame->line > 0)
-			places[i].python = node->frame;
-		if (is_worker_mark(frame))
-			places[i].starter = places[i].python;
-	}
-	return places;
-}
-
 /* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
-static void sum_lines(struct code_rows_of *of, const struct place *places)
+static void sum_lines(struct code_rows_of *of)
 {
-	struct code_sum *sums = of->sums[GROUP_LINE];
-	for (size_t i = 0; i < of->groups[GROUP_LINE].count; i++)
+	struct code_sum *sums = of->sums[GROUP_SPOT];
+	for (size_t i = 0; i < of->groups[GROUP_SPOT].count; i++)
 		sums[i].self_ns = sums[i].self_samples = 0;
 	for (size_t i = 1; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
-		uint32_t frame = places[i].shown != NONE ? places[i].shown : places[i].python;
-		if (frame == NONE)
+		uint32_t frame = of->places[i].shown != CODE_NO_FRAME ? of->places[i].shown : of->places[i].python;
+		if (frame == CODE_NO_FRAME)
 			continue;
-		sums[of->groups[GROUP_LINE].of[frame]].self_ns += node->self_ns;
-		sums[of->groups[GROUP_LINE].of[frame]].self_samples += node->self_samples;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_ns += node->self_ns;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_samples += node->self_samples;
 	}
 }
 
 /* What a worker did for a caller whose frames are all that the view has is of the caller's kind. */
 static enum frame_kind kind_of(const struct code_tree *tree, uint32_t node)
 {
-	while (node != CODE_ROOT && is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
+	while (node != CODE_ROOT && code_is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
 		node = tree->nodes.items[node].parent;
 	return node == CODE_ROOT ? FRAME_MARK : tree->frames.items[tree->nodes.items[node].frame].kind;
 }
@@ -87,27 +54,26 @@ static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
 }
 
 /* The frame that most of a worker's time was for. Samples of one thread follow each other. */
-static uint32_t find_starter(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
-			     uint64_t *weights)
+static uint32_t find_starter(const struct code_rows_of *of, size_t from, size_t to, uint64_t *weights)
 {
 	const struct code_sample *samples = of->tree->samples.items;
-	uint32_t best = NONE;
+	uint32_t best = CODE_NO_FRAME;
 	for (size_t i = from; i < to; i++) {
-		uint32_t frame = places[samples[i].node].starter;
-		if (frame == NONE)
+		uint32_t frame = of->places[samples[i].node].starter;
+		if (frame == CODE_NO_FRAME)
 			continue;
 		weights[frame] += samples[i].weight_ns;
-		if (best == NONE || weights[frame] > weights[best])
+		if (best == CODE_NO_FRAME || weights[frame] > weights[best])
 			best = frame;
 	}
 	for (size_t i = from; i < to; i++)
-		if (places[samples[i].node].starter != NONE)
-			weights[places[samples[i].node].starter] = 0;
+		if (of->places[samples[i].node].starter != CODE_NO_FRAME)
+			weights[of->places[samples[i].node].starter] = 0;
 	return best;
 }
 
-static void add_thread(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
-		       uint64_t *weights, struct code_report *out)
+static void add_thread(const struct code_rows_of *of, size_t from, size_t to, uint64_t *weights,
+		       struct code_report *out)
 {
 	const struct profile_data *profile = of->tree->profile;
 	const struct code_sample *samples = of->tree->samples.items;
@@ -123,12 +89,12 @@ static void add_thread(const struct code_rows_of *of, const struct place *places
 	row->share = code_share_of(&of->scale, weight_ns, to - from);
 	row->gil_share = with_state ? (double)with_lock / (double)with_state : NAN;
 	row->worker = code_graft_is_worker(of->graft, samples[from].thread);
-	uint32_t starter = row->worker ? find_starter(of, places, from, to, weights) : NONE;
-	if (starter != NONE)
+	uint32_t starter = row->worker ? find_starter(of, from, to, weights) : CODE_NO_FRAME;
+	if (starter != CODE_NO_FRAME)
 		row->starter = code_row_of_frame(of, starter);
 }
 
-static void add_threads(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+static void add_threads(const struct code_rows_of *of, struct code_report *out)
 {
 	const struct code_tree *tree = of->tree;
 	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights));
@@ -136,7 +102,7 @@ static void add_threads(const struct code_rows_of *of, const struct place *place
 		for (to = from + 1; to < tree->samples.len; to++)
 			if (tree->samples.items[to].thread != tree->samples.items[from].thread)
 				break;
-		add_thread(of, places, from, to, weights, out);
+		add_thread(of, from, to, weights, out);
 	}
 	free(weights);
 }
@@ -306,23 +272,22 @@ static void add_timeline(const struct code_tree *tree, const struct stage_row *s
 static void fill(struct code_rows_of *of, const struct code_request *request, const struct stage_record *last,
 		 struct code_report *out)
 {
-	struct place *places = find_places(of);
 	code_rows_rank(of, GROUP_FUNCTION, false, &out->by_self);
 	code_rows_rank(of, GROUP_FUNCTION, true, &out->by_total);
 	code_rows_rank(of, GROUP_MODULE, false, &out->modules);
 	if (request->function)
 		out->calls = code_calls_new(of, request->function);
-	sum_lines(of, places);
-	code_rows_rank(of, GROUP_LINE, false, &out->lines);
+	code_work_fill(of, out);
+	sum_lines(of);
+	code_rows_rank(of, GROUP_SPOT, false, &out->lines);
 	sum_kinds(of, out);
-	add_threads(of, places, out);
+	add_threads(of, out);
 	add_processes(of, out);
 	add_tasks(of, out);
 	add_programs(of, out);
 	sort_shares(out);
 	add_path(of, out);
 	add_timeline(of->tree, &last->row, out);
-	free(places);
 }
 
 static bool has_stage(const struct profile_data *profile, const int64_t *ids, size_t count)
@@ -386,6 +351,7 @@ void code_report_free(struct code_report *report)
 	vec_fini(&report->lines.items);
 	vec_fini(&report->modules.items);
 	vec_fini(&report->path.items);
+	vec_fini(&report->python.items);
 	vec_fini(&report->programs);
 	vec_fini(&report->threads);
 	vec_fini(&report->processes);

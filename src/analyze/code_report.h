@@ -15,6 +15,7 @@
 #ifndef PITOT_ANALYZE_CODE_REPORT_H
 #define PITOT_ANALYZE_CODE_REPORT_H
 
+#include "analyze/code_topics.h"
 #include "analyze/code_tree.h"
 #include "store/record.h"
 
@@ -108,6 +109,12 @@ struct code_quality {
 	double gap_share;          /* of the stage's CPU time; NaN: not known */
 };
 
+/* What the time was spent on, as far as names tell. */
+struct code_about {
+	struct code_share share;
+	struct code_row line; /* that most of it was called from; function NULL: not known */
+};
+
 /* Who calls a function and whom it calls. */
 struct code_calls {
 	bool found;
@@ -124,9 +131,13 @@ struct code_report {
 	uint64_t samples;
 	double seconds; /* that the chosen samples stand for */
 	struct code_rows by_self, by_total, lines, modules;
-	struct code_rows path; /* from the root on, as long as one call has more than half of all time */
+	struct code_rows python; /* Python functions; `self` with the native code that they call */
+	struct code_rows path;   /* from the root on, as long as one call has more than half of all time */
 	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame; no frame at all is a mark */
-	VEC(struct code_thread) threads;           /* the costliest first, as are the processes and tasks */
+	struct code_about topics[TOPIC_COUNT];
+	/* Time of the Python interpreter itself (code_work.c); `line` is the function with the most of it, as its `self`. */
+	struct code_about interpreter;
+	VEC(struct code_thread) threads; /* the costliest first, as are the processes and tasks */
 	VEC(struct code_process) processes;
 	VEC(struct code_program) programs;
 	VEC(struct code_task) tasks;

@@ -281,14 +281,16 @@ static int weight_rank(const struct diff_place *place)
 		return 0;
 	if (place->row->metric == METRIC_WALL)
 		return 1;
-	return place->row->minor ? 3 : 2;
+	if (place->row->minor)
+		return 4;
+	return place->table->scope == DIFF_DEEPER ? 3 : 2;
 }
 
-/* Times of stages by what they add to the run, all else by how many times it is. */
+/* Times of stages and functions by what they add to the run, all else by how many times it is. */
 static double size_of(const struct diff_place *place)
 {
 	double ratio = place->row->result.ratio;
-	if (weight_rank(place) == 1)
+	if (weight_rank(place) == 1 || weight_rank(place) == 3)
 		return fabs(place->row->difference);
 	return isnan(ratio) ? 0 : ratio > 0 ? fabs(log(ratio)) : INFINITY;
 }

@@ -45,6 +45,13 @@
 	X(waiting)                                                                                                     \
 	X(handoffs)                                                                                                    \
 	X(system_time)                                                                                                 \
+	X(hot_function)                                                                                                \
+	X(interpreter_loop)                                                                                            \
+	X(import_time)                                                                                                 \
+	X(serialising)                                                                                                 \
+	X(allocator)                                                                                                   \
+	X(regex_compile)                                                                                               \
+	X(date_parsing)                                                                                                \
 	X(gpu_idle)                                                                                                    \
 	X(low_ipc)                                                                                                     \
 	X(cache_misses)                                                                                                \

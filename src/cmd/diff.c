@@ -1,6 +1,8 @@
 /* diff.c - pitot diff: what changed between two runs, or two sets of runs. */
+#include "analyze/code_diff.h"
 #include "cmd/delta.h"
 #include "cmd/open_run.h"
+#include "render/code_export.h"
 #include "store/history.h"
 
 #include <math.h>
@@ -26,7 +28,8 @@ static const struct opt diff_options[] = {
 	{"threshold", 't', OPT_NUMBER, AT(threshold), "PCT", "the change that matters, in per cent (5)"},
 	{"confidence", 0, OPT_NUMBER, AT(confidence), "PCT", "of the intervals, in per cent (98)"},
 	{"all", 'a', OPT_FLAG, AT(all), NULL, "also what did not change, or cannot be told"},
-	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|html", "how to show it"},
+	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|html|folded",
+	 "how to show it; folded: both code profiles, for a differential flame graph"},
 	{"output", 'o', OPT_TEXT, AT(output), "FILE", "write there instead of to stdout"},
 	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
 	{"width", 0, OPT_INTEGER, AT(width), "N", "columns of the terminal format"},
@@ -34,6 +37,11 @@ static const struct opt diff_options[] = {
 #undef AT
 
 extern const struct cmd cmd_diff;
+
+struct stage_ids {
+	int64_t *items;
+	size_t len, cap;
+};
 
 static int unknown(const char *option, const char *name, const char *const *names, size_t count)
 {
@@ -82,18 +90,98 @@ static int check_names(const struct diff_args *args, const struct delta_runs *ru
 	return status;
 }
 
+/* *out stays NULL where the run has no profile. */
+static int load_profile(const struct run_record *run, struct profile_data **out, struct err *err)
+{
+	bool exists = false;
+	*out = NULL;
+	int code = store_profile_exists(run->path, &exists, err);
+	return !code && exists ? store_profile_load(run->path, out, err) : code;
+}
+
+/* One profile after the other: together they might not fit into memory. */
+static int code_side_load(struct code_side *side, const struct delta_runs *runs, int which, struct err *err)
+{
+	for (size_t i = 0; i < runs->sides[which].len; i++) {
+		struct profile_data *profile = NULL;
+		int code = load_profile(runs->sides[which].items[i], &profile, err);
+		if (code)
+			return code;
+		code_side_add(side, runs->sides[which].items[i], profile);
+		profile_data_free(profile);
+	}
+	return 0;
+}
+
+/* The rows of the stages that are wanted. */
+static void select_stages(const struct run_record *run, const struct diff_args *args, struct stage_ids *out)
+{
+	for (size_t i = 0; i < run->stages.len; i++) {
+		const struct stage_row *row = &run->stages.items[i].row;
+		if (!row->warmup &&
+		    (args->stages.len == 0 || contains(args->stages.items, args->stages.len, row->name)))
+			vec_push(out, row->id);
+	}
+}
+
+static int show_folded(const struct diff_args *args, const struct delta_runs *runs)
+{
+	struct profile_data *profiles[2] = {NULL, NULL};
+	struct code_tree trees[2];
+	struct str text = {0};
+	struct err err;
+	int code = 0, status;
+	if (runs->sides[0].len != 1 || runs->sides[1].len != 1)
+		return cmd_usage_error(&cmd_diff, "--format folded: expected one run a side");
+	for (int side = 0; side < 2 && !code; side++)
+		code = load_profile(runs->sides[side].items[0], &profiles[side], &err);
+	for (int side = 0; side < 2 && !code; side++)
+		if (!profiles[side])
+			code = err_set(&err, ERR_INPUT, "%s has no code profile; run it with --cpu", side ? "B" : "A");
+	for (int side = 0; side < 2 && !code; side++) {
+		struct stage_ids ids = {0};
+		select_stages(runs->sides[side].items[0], args, &ids);
+		struct code_select select = {.stage_ids = ids.items, .stage_count = ids.len, .graft_workers = true};
+		code_tree_build(profiles[side], &select, &trees[side]);
+		vec_fini(&ids);
+	}
+	if (!code) {
+		code_export_diff_folded(&trees[0], &trees[1], &text);
+		code_tree_fini(&trees[0]);
+		code_tree_fini(&trees[1]);
+	}
+	status = code ? cmd_fail(&cmd_diff, &err) : cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
+	str_fini(&text);
+	profile_data_free(profiles[0]);
+	profile_data_free(profiles[1]);
+	return status;
+}
+
 static int show(const struct diff_args *args, const struct delta_runs *runs, const struct diff_options *options)
 {
 	struct diff diff;
 	struct render_options view;
 	struct str text = {0};
+	struct err err;
+	struct code_side *a = code_side_new(), *b = code_side_new();
+	int status = code_side_load(a, runs, 0, &err);
+	if (!status)
+		status = code_side_load(b, runs, 1, &err);
+	if (status) {
+		code_side_free(a);
+		code_side_free(b);
+		return cmd_fail(&cmd_diff, &err);
+	}
 	delta_compare(runs, options, &diff);
+	code_diff_add(&diff, a, b);
 	struct delta delta = {.diff = &diff, .rows = true, .all = args->all};
 	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, false, &view);
 	delta_renderer_find(args->format ? args->format : "term")->render(&delta, &view, &text);
-	int status = cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
+	status = cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
 	str_fini(&text);
 	diff_fini(&diff);
+	code_side_free(a);
+	code_side_free(b);
 	return status;
 }
 
@@ -117,7 +205,8 @@ static int compare(const struct diff_args *args, const struct opt_texts *rest, s
 		options.metric_count = args->metrics.len;
 		options.stages = args->stages.items;
 		options.stage_count = args->stages.len;
-		status = show(args, &runs, &options);
+		bool folded = args->format && strcmp(args->format, "folded") == 0;
+		status = folded ? show_folded(args, &runs) : show(args, &runs, &options);
 	}
 	delta_words_fini(&words);
 	delta_runs_fini(&runs);

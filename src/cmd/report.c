@@ -100,7 +100,7 @@ static int export_code(const struct opened_run *run, const struct code_export *f
 				     .to_ns = request->to_ns,
 				     .view = request->view,
 				     .by_line = format->by_line,
-				     .graft_workers = true};
+				     .graft_workers = !format->per_thread};
 	code_tree_build(run->profile, &select, &tree);
 	int code = tree.samples.len ? format->render(&tree, &run->report, out, err)
 				    : err_set(err, ERR_INPUT, "the code profile has no samples of what was asked for");

@@ -24,7 +24,7 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 void code_words_quality(const struct code_quality *quality, struct str *out);
 /* "12.3 % of the CPU time is not covered: busybox (statically linked), …"; nothing where all is. */
 void code_words_gaps(const struct code_quality *quality, struct str *out);
-/* "worker of a pool, started by fit (train.py:7)", "entry blas_thread_server", "main thread" */
+/* "pool worker for train.py:7", "entry blas_thread_server", "main thread" */
 void code_words_thread(const struct code_thread *thread, struct str *out);
 
 /* Stages with a part in the CPU time that is worth a section of its own; the others have a line at most. */

@@ -321,6 +321,9 @@ bool diff_words_shows(const struct delta *delta, const struct diff_place *place)
 		return false;
 	if (place->row->metric == METRIC_WALL || place->table->scope == DIFF_QUALITY)
 		return true;
+	/* Of functions the largest differences, even of single runs: where to look, not what is proven. */
+	if (place->table->scope == DIFF_DEEPER)
+		return verdict != CHANGE_EQUIVALENT;
 	return verdict != CHANGE_EQUIVALENT && verdict != CHANGE_INCONCLUSIVE;
 }
 

@@ -317,5 +317,7 @@ static int render_chrome(const struct code_tree *tree, const struct report *repo
 	return 0;
 }
 
-const struct code_export code_export_chrome = {
-	.name = "chrome", .summary = "trace events for Perfetto and chrome://tracing", .render = render_chrome};
+const struct code_export code_export_chrome = {.name = "chrome",
+					       .summary = "trace events for Perfetto and chrome://tracing",
+					       .per_thread = true,
+					       .render = render_chrome};

@@ -192,4 +192,5 @@ static int render_speedscope(const struct code_tree *tree, const struct report *
 
 const struct code_export code_export_speedscope = {.name = "speedscope",
 						   .summary = "JSON for speedscope.app, one profile per thread",
+						   .per_thread = true,
 						   .render = render_speedscope};

@@ -33,6 +33,9 @@ static const char script[] =
 #include "flame_js.inc"
 	;
 
+/* Below that a frame has no border: it would be all that is seen of it. */
+static const double THIN_PERCENT = 0.2;
+
 struct graph {
 	const struct code_tree *tree;
 	VEC(uint32_t) order;   /* nodes, most time first */
@@ -45,31 +48,35 @@ struct graph {
 
 static int compare_nodes(const void *left, const void *right, void *context)
 {
-	const struct code_node *nodes = context;
+	const struct graph *graph = context;
+	const struct code_node *nodes = graph->tree->nodes.items;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	if (nodes[a].total_ns != nodes[b].total_ns)
 		return nodes[a].total_ns > nodes[b].total_ns ? -1 : 1;
+	if (graph->depth.items[a] != graph->depth.items[b])
+		return graph->depth.items[a] < graph->depth.items[b] ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 
-/* A parent has no less time than its children and a smaller number, so it is placed before them. */
+/* A parent has no less time than its children and is less deep, so it is placed before them. */
 static void lay_out(struct graph *graph)
 {
 	const struct code_node *nodes = graph->tree->nodes.items;
 	size_t count = graph->tree->nodes.len;
-	for (uint32_t i = 0; i < count; i++)
-		vec_push(&graph->order, i);
-	qsort_r(graph->order.items, count, sizeof(*graph->order.items), compare_nodes, (void *)nodes);
 	vec_reserve(&graph->x_ns, count);
 	vec_reserve(&graph->next_ns, count);
 	vec_reserve(&graph->depth, count);
+	for (uint32_t i = 0; i < count; i++) {
+		vec_push(&graph->order, i);
+		graph->depth.items[i] = i == CODE_ROOT ? 0 : graph->depth.items[nodes[i].parent] + 1;
+	}
+	qsort_r(graph->order.items, count, sizeof(*graph->order.items), compare_nodes, graph);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t node = graph->order.items[i], parent = nodes[node].parent;
 		if (node == CODE_ROOT)
 			continue;
 		graph->x_ns.items[node] = graph->next_ns.items[node] = graph->next_ns.items[parent];
 		graph->next_ns.items[parent] += nodes[node].total_ns;
-		graph->depth.items[node] = graph->depth.items[parent] + 1;
 	}
 }
 
@@ -118,8 +125,9 @@ static void put_frame(struct str *out, const struct graph *graph, uint32_t node)
 	const struct code_frame *frame = node == CODE_ROOT ? NULL : &graph->tree->frames.items[it->frame];
 	const char *name = !frame ? "all" : frame->function && *frame->function ? frame->function : "[no name]";
 	uint64_t whole_ns = graph->tree->nodes.items[CODE_ROOT].total_ns, x_ns = graph->x_ns.items[node];
-	str_appendf(out, "<svg class=\"f %s v%u\" x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" height=\"%d\" ",
-		    frame_kind_name(frame ? frame->kind : FRAME_MARK), shade(name), x_ns ? share(x_ns, whole_ns) : 0,
+	str_appendf(out, "<svg class=\"f %s v%u%s\" x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" height=\"%d\" ",
+		    frame_kind_name(frame ? frame->kind : FRAME_MARK), shade(name),
+		    share(it->total_ns, whole_ns) < THIN_PERCENT ? " thin" : "", x_ns ? share(x_ns, whole_ns) : 0,
 		    HEAD_HEIGHT + ROW_HEIGHT * graph->depth.items[node], share(it->total_ns, whole_ns), ROW_HEIGHT);
 	str_appendf(out, "data-x=\"%" PRIu64 "\" data-t=\"%" PRIu64 "\" data-s=\"%" PRIu64 "\" data-at=\"", x_ns,
 		    it->total_ns, it->self_ns);
@@ -161,7 +169,9 @@ static void put_note(struct str *out, const struct graph *graph)
 	const struct code_tree *tree = graph->tree;
 	str_appendf(out, "<text class=\"note\" x=\"8\" y=\"38\">%s", views[tree->select.view]);
 	if (graph->drawn < tree->nodes.len)
-		str_appendf(out, "; %zu of %zu frames, those below %.2g %% or more than %d calls deep are left out",
+		str_appendf(out,
+			    "; %zu of %zu frames: of those with %.2g %% or less, and more than %d calls deep, not all "
+			    "are drawn",
 			    graph->drawn, tree->nodes.len,
 			    share(graph->narrowest_ns, tree->nodes.items[CODE_ROOT].total_ns), SVG_DEPTH);
 	str_append(out, "</text>\n");
@@ -194,7 +204,7 @@ static void put_controls(struct str *out)
 			"<div xmlns=\"http://www.w3.org/1999/xhtml\" class=\"bar\" style=\"display: none\">"
 			"<input type=\"search\" placeholder=\"search (regular expression)\" aria-label=\"search\" "
 			"title=\"Ctrl-F or /\"/> <button class=\"reset\" title=\"Escape\">reset</button> "
-			"<button class=\"turn\">turn over</button> <output></output></div></foreignObject>\n");
+			"<button class=\"turn\">flip</button> <output></output></div></foreignObject>\n");
 }
 
 static void put_tip(struct str *out)

@@ -36,6 +36,7 @@
 				continue;
 			const pixels = width * parseFloat(frame.element.getAttribute("width")) / 100;
 			const letters = Math.floor((pixels - 6) / 7.3);
+			frame.element.classList.toggle("thin", pixels < 2.5);
 			frame.text.style.display = letters < 3 ? "none" : "";
 			if (letters >= 3)
 				frame.text.textContent = frame.name.length <= letters ? frame.name
@@ -127,7 +128,8 @@
 		line("div", "self " + seconds(frame.self) + ", " + percent(frame.self, root.total));
 		// Beside the pointer, on the side where there is room.
 		const box = graph.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-		const left = event.clientX > window.innerWidth / 2, above = event.clientY > window.innerHeight / 2;
+		const left = event.clientX + 12 + tip.offsetWidth > window.innerWidth;
+		const above = event.clientY + 12 + tip.offsetHeight > window.innerHeight || y + 12 + tip.offsetHeight > box.height;
 		tipPlace.setAttribute("x", Math.max(0, left ? x - tip.offsetWidth - 12 : x + 12));
 		tipPlace.setAttribute("y", Math.max(0, above ? y - tip.offsetHeight - 12 : y + 12));
 	}
@@ -145,6 +147,7 @@
 	window.addEventListener("resize", fitText);
 	window.addEventListener("keydown", function (event) {
 		const typing = event.target === input;
+		tip.style.display = "none";
 		if (event.key === "Escape") {
 			reset();
 			input.blur();

@@ -37,9 +37,10 @@ struct storing {
 	struct frame_maker maker;
 	struct thread_sum *sums; /* one per thread, and one more where the file has none */
 	size_t threads;
-	size_t main;   /* which of them has what belongs to no thread */
-	uint8_t *used; /* per node */
-	int64_t *stacks;
+	size_t main;     /* which of them has what belongs to no thread */
+	uint8_t *used;   /* per node */
+	int64_t *stacks; /* per node: of the samples taken there */
+	int64_t *below;  /* per node: what its callees hang below; another only where the node is the agent's */
 	int64_t *tasks;
 	uint64_t startup_ns, leftover_ns, weight_ns, last_mono_ns;
 	uint32_t now_thread; /* of the samples being written */
@@ -86,6 +87,7 @@ static void close_image(struct storing *storing)
 	free(storing->sums);
 	free(storing->used);
 	free(storing->stacks);
+	free(storing->below);
 	free(storing->tasks);
 }
 
@@ -297,14 +299,19 @@ static bool store_process_row(struct storing *storing, uint64_t cpu_ns, struct p
 static bool store_stacks(struct storing *storing)
 {
 	const struct wire_file *file = storing->file;
-	storing->stacks = mem_alloc((file->nodes.len ? file->nodes.len : 1) * sizeof(*storing->stacks));
+	size_t nodes = file->nodes.len ? file->nodes.len : 1;
+	storing->stacks = mem_alloc(nodes * sizeof(*storing->stacks));
+	storing->below = mem_alloc(nodes * sizeof(*storing->below));
 	for (size_t i = 0; i < file->order.len; i++) {
 		uint32_t at = file->order.items[i];
 		const struct read_node *node = &file->nodes.items[at];
 		if (!storing->used[at])
 			continue;
-		int64_t parent = node->parent == WIRE_NOWHERE ? 0 : storing->stacks[node->parent];
-		storing->stacks[at] = frame_stack(&storing->maker, node, parent);
+		int64_t parent = node->parent == WIRE_NOWHERE ? 0 : storing->below[node->parent];
+		bool agent = frame_is_agent(&storing->maker, node);
+		storing->stacks[at] = agent ? frame_agent_stack(storing->collect, parent)
+					    : frame_stack(&storing->maker, node, parent);
+		storing->below[at] = agent ? parent : storing->stacks[at];
 		if (!storing->stacks[at])
 			return false;
 	}

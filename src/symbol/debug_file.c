@@ -167,13 +167,20 @@ static int find_by_link(const char *path, const char *name, uint32_t crc, struct
 	return fd;
 }
 
+/* Where an open file lies; NULL where that cannot be told. Owned by the caller. */
+static char *path_of(int fd)
+{
+	char *link = mem_printf("/proc/self/fd/%d", fd), *path = realpath(link, NULL);
+	free(link);
+	return path;
+}
+
 /* The library asks this once for the debug file, and again for dwz's, which debug_file_dwarf finds by itself. */
 static int find_debuginfo(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base, const char *path,
 			  const char *link, GElf_Word crc, char **found)
 {
 	(void)name;
 	(void)base;
-	(void)found;
 	struct build_id id = {0};
 	GElf_Addr where;
 	int bytes = dwfl_module_build_id(module, &id.bytes, &where);
@@ -182,7 +189,11 @@ static int find_debuginfo(Dwfl_Module *module, void **context, const char *name,
 		return -1;
 	*context = module;
 	int fd = find_by_build_id(id);
-	return fd < 0 && link && path ? find_by_link(path, link, crc, id) : fd;
+	if (fd < 0 && link && path)
+		fd = find_by_link(path, link, crc, id);
+	if (fd >= 0)
+		*found = path_of(fd);
+	return fd;
 }
 
 static int find_no_elf(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base, char **path, Elf **elf)
@@ -256,10 +267,57 @@ void debug_file_close(struct debug_file *file)
 {
 	if (file->dwfl)
 		dwfl_end(file->dwfl);
+	if (file->common)
+		dwarf_end(file->common);
+	if (file->common_fd > 0)
+		close(file->common_fd);
 	*file = (struct debug_file){0};
+}
+
+/* A common file whose name is relative lies beside the debug file, or beside the object where that has the information. */
+static int find_beside(struct debug_file *file, const char *name, struct build_id id)
+{
+	const char *main_path = NULL, *debug_path = NULL;
+	dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, &main_path, &debug_path);
+	char *path = mem_strdup(debug_path ? debug_path : main_path ? main_path : "");
+	char *slash = strrchr(path, '/');
+	if (slash)
+		*slash = '\0';
+	char *whole = file_join(slash ? path : ".", name);
+	int fd = open_regular(whole);
+	free(whole);
+	free(path);
+	if (fd >= 0 && has_build_id(fd, id))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* What dwz moved out of several debug files. Below /usr/lib/debug the library finds it by itself. */
+static void find_common(struct debug_file *file, Dwarf *dwarf)
+{
+	const char *name;
+	const void *bytes;
+	ssize_t count = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bytes);
+	if (count <= 0 || dwarf_getalt(dwarf))
+		return;
+	struct build_id id = {bytes, (size_t)count};
+	int fd = find_by_build_id(id);
+	if (fd < 0)
+		fd = find_beside(file, name, id);
+	if (fd < 0)
+		return;
+	file->common_fd = fd;
+	file->common = dwarf_begin(fd, DWARF_C_READ);
+	if (file->common)
+		dwarf_setalt(dwarf, file->common);
 }
 
 Dwarf *debug_file_dwarf(struct debug_file *file, Dwarf_Addr *bias)
 {
-	return dwfl_module_getdwarf(file->module, bias);
+	Dwarf *dwarf = dwfl_module_getdwarf(file->module, bias);
+	if (dwarf)
+		find_common(file, dwarf);
+	return dwarf;
 }

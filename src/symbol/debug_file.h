@@ -12,6 +12,8 @@ struct debug_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module; /* its addresses are the object's own */
 	bool stand_in;       /* the object's file is gone or another one; this is its debug file */
+	Dwarf *common;       /* what several debug files share */
+	int common_fd;
 	const char *problem; /* why there is no module; NULL: there is */
 };
 

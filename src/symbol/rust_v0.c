@@ -50,7 +50,9 @@ static void print_number(struct reader *r, uint64_t number)
 
 static char peek(const struct reader *r)
 {
-	return r->at < r->length ? r->text[r->at] : '\0';
+	if (r->at >= r->length)
+		return '\0';
+	return r->text[r->at];
 }
 
 static bool take(struct reader *r, char wanted)
@@ -95,7 +97,8 @@ static uint64_t read_base62(struct reader *r)
 				 : c >= 'a' && c <= 'z' ? (uint64_t)(c - 'a') + 10
 				 : c >= 'A' && c <= 'Z' ? (uint64_t)(c - 'A') + 36
 							: 62;
-		if (digit == 62 || __builtin_mul_overflow(value, 62, &value) || __builtin_add_overflow(value, digit + 1, &value))
+		if (digit == 62 || __builtin_mul_overflow(value, 62, &value) ||
+		    __builtin_add_overflow(value, digit + 1, &value))
 			r->failed = true;
 		value--;
 	}

@@ -39,6 +39,23 @@ static inline void export_case_fini(struct export_case *it)
 	run_record_free(it->record);
 }
 
+/* The text that a format gives; owned by the caller. */
+static inline char *export_case_text(struct profile_data *profile, const char *format, struct code_select select,
+				     size_t *size)
+{
+	const struct code_export *it = code_export_find(format);
+	struct export_case one;
+	struct str out = {0};
+	struct err err = {0};
+	select.by_line = it->by_line;
+	export_case_init(&one, profile, select);
+	int status = it->render(&one.tree, &one.report, &out, &err);
+	if (size)
+		*size = out.len;
+	export_case_fini(&one);
+	return status == 0 ? str_take(&out) : NULL;
+}
+
 static inline struct profile_data *export_no_samples(void)
 {
 	struct profile_data *profile = sample_profile_new();

@@ -1,0 +1,27 @@
+/*
+ * bare.h - the unwind rule of code that has none: hand-written assembler (BLAS kernels above all) and generated code.
+ */
+#ifndef PITOT_AGENT_BARE_H
+#define PITOT_AGENT_BARE_H
+
+#include "agent/cfi.h"
+
+#include <stddef.h>
+
+/* A stretch of code that can be read; `start` is where it runs, `bytes` may be a copy of it. */
+struct bare_code {
+	const uint8_t *bytes;
+	uintptr_t start;
+	size_t size;
+};
+
+/* Follows the code from `ip` to its return, at most `steps` instructions. False: that leads nowhere. */
+bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps, struct cfi_rule *rule);
+
+/* Where `ip` is the first or the second instruction of a function that sets up a frame pointer, as it is or just about to be. */
+bool bare_entry(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);
+
+/* Whether the `count` bytes that end where a call would return to end with a call. */
+bool bare_is_call(const uint8_t *before, size_t count);
+
+#endif
