@@ -1,9 +1,10 @@
 /*
  * file.c - the wire file of this process: made, mapped, and handed out in chunks.
  *
- * The whole range is mapped at the start, the file is sparse. Before a page is touched it is given storage
- * (MADV_POPULATE_WRITE, or fallocate where the kernel is older): a full disk is an answer there, not a SIGBUS later. No
- * descriptor stays open, so the program cannot close it, see it or inherit it.
+ * The whole range is mapped at the start, the file is sparse. Before a page is touched it is given storage: a full disk is an
+ * answer there, not a SIGBUS later. The first pages, which are all that a short process needs, are written as zeros: touching a
+ * hole of a file counts as a fault that waited for storage, and takes long. Later ones by MADV_POPULATE_WRITE, or by
+ * fallocate where the kernel is older. No descriptor stays open, so the program cannot close it, see it or inherit it.
  *
  * Claiming pages is the only thing that threads do to each other here: `pages_used` is raised by compare-and-swap, and
  * everything below `pages_ready` has storage, because whoever raises it fills up from its old value. Inside a chunk there is
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -24,6 +26,7 @@
 enum {
 	FILE_MOST = 256 << 20, /* bytes of one process's file */
 	FILE_LEAST = 1 << 20,
+	FILE_FIRST = 12,     /* pages that are written when the file is made */
 	FILE_STEP = 16,      /* pages that get their storage at once */
 	FILE_TRIES = 100000, /* images of one process id */
 	FILE_NAME = AGENT_DIR_MAX + 48
@@ -108,6 +111,15 @@ static bool give_storage(size_t from, size_t to)
 	if (syscall(SYS_madvise, (char *)file.header + from, to - from, MADV_POPULATE_WRITE) == 0)
 		return true;
 	return errno == EINVAL && allocate(from, to);
+}
+
+static bool write_first(int fd)
+{
+	static const char zeros[WIRE_PAGE];
+	struct iovec pages[FILE_FIRST];
+	for (unsigned i = 0; i < FILE_FIRST; i++)
+		pages[i] = (struct iovec){(void *)zeros, sizeof(zeros)};
+	return syscall(SYS_pwritev, fd, pages, FILE_FIRST, 0L, 0L) == FILE_FIRST * WIRE_PAGE;
 }
 
 /* All pages below `pages` get storage. */
@@ -250,6 +262,7 @@ static void fill_header(struct wire_header *header, const struct file_origin *or
 	header->pages_most = (uint32_t)(file.bytes / WIRE_PAGE);
 	atomic_store(&header->pages_used, 1);
 	syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+	syscall(SYS_getcwd, header->folder, sizeof(header->folder));
 	/* Last: a file without it is none. */
 	__atomic_store_n(&header->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 }
@@ -268,8 +281,11 @@ static struct wire_header *map_file(int fd)
 		return NULL;
 	/* Reading ahead in a file that is all holes costs milliseconds on some file systems. */
 	syscall(SYS_madvise, file.header, file.bytes, MADV_RANDOM);
-	if (syscall(SYS_madvise, file.header, file.bytes, MADV_DONTFORK) == 0 && give_storage(0, WIRE_PAGE))
+	if (syscall(SYS_madvise, file.header, file.bytes, MADV_DONTFORK) == 0 && write_first(fd) &&
+	    give_storage(0, FILE_FIRST * WIRE_PAGE)) {
+		atomic_store(&file.header->pages_ready, FILE_FIRST);
 		return file.header;
+	}
 	sys_unmap(file.header, file.bytes);
 	file.header = NULL;
 	return NULL;
@@ -287,7 +303,6 @@ bool file_open(const struct file_origin *origin)
 		syscall(SYS_unlinkat, AT_FDCWD, file.path, 0);
 		return false;
 	}
-	atomic_store(&header->pages_ready, 1);
 	fill_header(header, origin);
 	return true;
 }

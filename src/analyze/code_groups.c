@@ -30,6 +30,18 @@ static int compare_line(const struct code_frame *a, const struct code_frame *b)
 	return functions ? functions : a->line - b->line;
 }
 
+/* One that is not known is its function's. */
+static int compare_spot(const struct code_frame *a, const struct code_frame *b)
+{
+	bool first = a->file && a->line > 0, second = b->file && b->line > 0;
+	if (first != second)
+		return first ? 1 : -1;
+	if (!first)
+		return compare_function(a, b);
+	int files = strcmp(a->file, b->file);
+	return files ? files : a->line - b->line;
+}
+
 /* Python has files where native code has objects. */
 static int compare_module(const struct code_frame *a, const struct code_frame *b)
 {
@@ -54,8 +66,11 @@ static int by_key(const void *a, const void *b, void *context)
 
 void code_groups_make(const struct code_tree *tree, enum code_grouping grouping, struct code_groups *out)
 {
-	static int (*const compares[])(const struct code_frame *, const struct code_frame *) = {
-		[GROUP_FUNCTION] = compare_function, [GROUP_LINE] = compare_line, [GROUP_MODULE] = compare_module};
+	static int (*const compares[])(const struct code_frame *,
+				       const struct code_frame *) = {[GROUP_FUNCTION] = compare_function,
+								     [GROUP_LINE] = compare_line,
+								     [GROUP_SPOT] = compare_spot,
+								     [GROUP_MODULE] = compare_module};
 	struct order order = {tree, compares[grouping]};
 	size_t count = tree->frames.len;
 	uint32_t *sorted = mem_alloc((count + 1) * sizeof(*sorted));

@@ -7,7 +7,8 @@
 
 #include "analyze/code_tree.h"
 
-enum code_grouping { GROUP_FUNCTION, GROUP_LINE, GROUP_MODULE, GROUPING_COUNT };
+/* LINE: of a function; SPOT: a line of a file, whatever functions are on it. */
+enum code_grouping { GROUP_FUNCTION, GROUP_LINE, GROUP_SPOT, GROUP_MODULE, GROUPING_COUNT };
 
 struct code_groups {
 	uint32_t *of;    /* per frame */

@@ -9,64 +9,33 @@
 #include "analyze/code_graft.h"
 #include "analyze/code_quality.h"
 #include "analyze/code_rows.h"
+#include "analyze/code_work.h"
 
 #include <math.h>
 #include <string.h>
 
-static const uint32_t NONE = UINT32_MAX;
-
-/* Where a node's innermost line is, and who had started it where it is a worker's. Frames; NONE: there is none. */
-struct place {
-	uint32_t shown;  /* the innermost whose text is known */
-	uint32_t python; /* the innermost Python one */
-	uint32_t starter;
-};
-
-static bool is_worker_mark(const struct code_frame *frame)
-{
-	return frame->kind == FRAME_MARK && strcmp(frame->function, CODE_WORKER_FRAME) == 0;
-}
-
-/* Parents come first, so that what they have is known. */
-static struct place *find_places(const struct code_rows_of *of)
-{
-	const struct code_tree *tree = of->tree;
-	struct place *places = mem_alloc(tree->nodes.len * sizeof(*places));
-	places[CODE_ROOT] = (struct place){NONE, NONE, NONE};
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		const struct code_frame *frame = &tree->frames.items[node->frame];
-		places[i] = places[node->parent];
-		if (of->sources[node->frame])
-			places[i].shown = node->frame;
-		if (frame->kind == FRAME_PYTHON && frame->line > 0)
-			places[i].python = node->frame;
-		if (is_worker_mark(frame))
-			places[i].starter = places[i].python;
-	}
-	return places;
-}
+enum { PATH_MOST = 64 }; /* steps */
 
 /* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
-static void sum_lines(struct code_rows_of *of, const struct place *places)
+static void sum_lines(struct code_rows_of *of)
 {
-	struct code_sum *sums = of->sums[GROUP_LINE];
-	for (size_t i = 0; i < of->groups[GROUP_LINE].count; i++)
+	struct code_sum *sums = of->sums[GROUP_SPOT];
+	for (size_t i = 0; i < of->groups[GROUP_SPOT].count; i++)
 		sums[i].self_ns = sums[i].self_samples = 0;
 	for (size_t i = 1; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
-		uint32_t frame = places[i].shown != NONE ? places[i].shown : places[i].python;
-		if (frame == NONE)
+		uint32_t frame = of->places[i].shown != CODE_NO_FRAME ? of->places[i].shown : of->places[i].python;
+		if (frame == CODE_NO_FRAME)
 			continue;
-		sums[of->groups[GROUP_LINE].of[frame]].self_ns += node->self_ns;
-		sums[of->groups[GROUP_LINE].of[frame]].self_samples += node->self_samples;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_ns += node->self_ns;
+		sums[of->groups[GROUP_SPOT].of[frame]].self_samples += node->self_samples;
 	}
 }
 
 /* What a worker did for a caller whose frames are all that the view has is of the caller's kind. */
 static enum frame_kind kind_of(const struct code_tree *tree, uint32_t node)
 {
-	while (node != CODE_ROOT && is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
+	while (node != CODE_ROOT && code_is_worker_mark(&tree->frames.items[tree->nodes.items[node].frame]))
 		node = tree->nodes.items[node].parent;
 	return node == CODE_ROOT ? FRAME_MARK : tree->frames.items[tree->nodes.items[node].frame].kind;
 }
@@ -86,96 +55,27 @@ static void sum_kinds(const struct code_rows_of *of, struct code_report *out)
 		out->kinds[i] = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
 }
 
-/* Python functions with the native code below them: their own time as who writes Python sees it. */
-static void add_python(const struct code_rows_of *of, const struct place *places, struct code_report *out)
-{
-	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
-	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
-	for (size_t i = 1; i < of->tree->nodes.len; i++) {
-		if (places[i].python == NONE)
-			continue;
-		struct code_sum *sum = &sums[functions->of[places[i].python]];
-		sum->self_ns += of->tree->nodes.items[i].self_ns;
-		sum->self_samples += of->tree->nodes.items[i].self_samples;
-	}
-	for (uint32_t i = 0; i < functions->count; i++) {
-		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, i);
-		row.self = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
-		if (sums[i].self_ns)
-			vec_push(&out->python.items, row);
-	}
-	code_rows_sort(&out->python, false);
-	free(sums);
-}
-
-/* The line that a call of the topic came from: the innermost of the caller's that can be shown. */
-static void add_topic(const struct code_rows_of *of, const struct place *places, const unsigned *masks,
-		      enum code_topic topic, struct code_about *out)
-{
-	const struct code_tree *tree = of->tree;
-	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights)), ns = 0, samples = 0;
-	uint32_t best = NONE;
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		if (!(masks[i] & 1u << topic) || (masks[node->parent] & 1u << topic))
-			continue;
-		const struct place *place = &places[node->parent];
-		uint32_t line = place->shown != NONE ? place->shown : place->python;
-		ns += node->total_ns;
-		samples += node->total_samples;
-		if (line == NONE)
-			continue;
-		weights[line] += node->total_ns;
-		if (best == NONE || weights[line] > weights[best])
-			best = line;
-	}
-	out->share = code_share_of(&of->scale, ns, samples);
-	if (best != NONE)
-		out->line = code_row_of_frame(of, best);
-	free(weights);
-}
-
-static void add_topics(const struct code_rows_of *of, const struct place *places, struct code_report *out)
-{
-	const struct code_tree *tree = of->tree;
-	const unsigned import = 1u << TOPIC_IMPORT;
-	unsigned *frames = mem_alloc((tree->frames.len + 1) * sizeof(*frames));
-	unsigned *masks = mem_alloc(tree->nodes.len * sizeof(*masks)); /* per node: what it and its callers are about */
-	for (size_t i = 0; i < tree->frames.len; i++)
-		frames[i] = code_topics_of(&tree->frames.items[i]);
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		unsigned above = masks[node->parent], own = above & import ? 0 : frames[node->frame];
-		masks[i] = above | (own & import ? import : own);
-	}
-	for (int i = 0; i < TOPIC_COUNT; i++)
-		add_topic(of, places, masks, (enum code_topic)i, &out->topics[i]);
-	free(masks);
-	free(frames);
-}
-
 /* The frame that most of a worker's time was for. Samples of one thread follow each other. */
-static uint32_t find_starter(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
-			     uint64_t *weights)
+static uint32_t find_starter(const struct code_rows_of *of, size_t from, size_t to, uint64_t *weights)
 {
 	const struct code_sample *samples = of->tree->samples.items;
-	uint32_t best = NONE;
+	uint32_t best = CODE_NO_FRAME;
 	for (size_t i = from; i < to; i++) {
-		uint32_t frame = places[samples[i].node].starter;
-		if (frame == NONE)
+		uint32_t frame = of->places[samples[i].node].starter;
+		if (frame == CODE_NO_FRAME)
 			continue;
 		weights[frame] += samples[i].weight_ns;
-		if (best == NONE || weights[frame] > weights[best])
+		if (best == CODE_NO_FRAME || weights[frame] > weights[best])
 			best = frame;
 	}
 	for (size_t i = from; i < to; i++)
-		if (places[samples[i].node].starter != NONE)
-			weights[places[samples[i].node].starter] = 0;
+		if (of->places[samples[i].node].starter != CODE_NO_FRAME)
+			weights[of->places[samples[i].node].starter] = 0;
 	return best;
 }
 
-static void add_thread(const struct code_rows_of *of, const struct place *places, size_t from, size_t to,
-		       uint64_t *weights, struct code_report *out)
+static void add_thread(const struct code_rows_of *of, size_t from, size_t to, uint64_t *weights,
+		       struct code_report *out)
 {
 	const struct profile_data *profile = of->tree->profile;
 	const struct code_sample *samples = of->tree->samples.items;
@@ -191,12 +91,12 @@ static void add_thread(const struct code_rows_of *of, const struct place *places
 	row->share = code_share_of(&of->scale, weight_ns, to - from);
 	row->gil_share = with_state ? (double)with_lock / (double)with_state : NAN;
 	row->worker = code_graft_is_worker(of->graft, samples[from].thread);
-	uint32_t starter = row->worker ? find_starter(of, places, from, to, weights) : NONE;
-	if (starter != NONE)
+	uint32_t starter = row->worker ? find_starter(of, from, to, weights) : CODE_NO_FRAME;
+	if (starter != CODE_NO_FRAME)
 		row->starter = code_row_of_frame(of, starter);
 }
 
-static void add_threads(const struct code_rows_of *of, const struct place *places, struct code_report *out)
+static void add_threads(const struct code_rows_of *of, struct code_report *out)
 {
 	const struct code_tree *tree = of->tree;
 	uint64_t *weights = mem_alloc((tree->frames.len + 1) * sizeof(*weights));
@@ -204,7 +104,7 @@ static void add_threads(const struct code_rows_of *of, const struct place *place
 		for (to = from + 1; to < tree->samples.len; to++)
 			if (tree->samples.items[to].thread != tree->samples.items[from].thread)
 				break;
-		add_thread(of, places, from, to, weights, out);
+		add_thread(of, from, to, weights, out);
 	}
 	free(weights);
 }
@@ -327,22 +227,55 @@ static void sort_shares(struct code_report *out)
 		qsort(out->tasks.items, out->tasks.len, sizeof(*out->tasks.items), by_task);
 }
 
-/* Children come after their parents, so the first node of the last depth that qualifies is found in one pass. */
+/* The function that most of the time below the path's nodes went on in; CODE_NO_FRAME: none has more than half of all. */
+static uint32_t next_on_path(const struct code_rows_of *of, const bool *on_path, struct code_sum *sums)
+{
+	const struct code_tree *tree = of->tree;
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	uint32_t best = CODE_NO_FRAME;
+	memset(sums, 0, functions->count * sizeof(*sums));
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (!on_path[node->parent])
+			continue;
+		uint32_t function = functions->of[node->frame];
+		sums[function].self_ns += node->self_ns;
+		sums[function].self_samples += node->self_samples;
+		sums[function].total_ns += node->total_ns;
+		sums[function].total_samples += node->total_samples;
+		if (2 * sums[function].total_ns > tree->nodes.items[CODE_ROOT].total_ns)
+			best = function;
+	}
+	return best;
+}
+
+/* By function: calls from several lines are one step. */
 static void add_path(const struct code_rows_of *of, struct code_report *out)
 {
 	const struct code_tree *tree = of->tree;
-	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
-	uint32_t at = CODE_ROOT;
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		if (node->parent != at || 2 * node->total_ns <= all_ns)
-			continue;
-		struct code_row row = code_row_of_frame(of, node->frame);
-		row.self = code_share_of(&of->scale, node->self_ns, node->self_samples);
-		row.total = code_share_of(&of->scale, node->total_ns, node->total_samples);
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
+	bool *on_path = mem_alloc(tree->nodes.len), *next = mem_alloc(tree->nodes.len);
+	on_path[CODE_ROOT] = true;
+	for (size_t depth = 0; depth < PATH_MOST; depth++) {
+		uint32_t function = next_on_path(of, on_path, sums);
+		if (function == CODE_NO_FRAME)
+			break;
+		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, function);
+		row.self = code_share_of(&of->scale, sums[function].self_ns, sums[function].self_samples);
+		row.total = code_share_of(&of->scale, sums[function].total_ns, sums[function].total_samples);
 		vec_push(&out->path.items, row);
-		at = (uint32_t)i;
+		next[CODE_ROOT] = false;
+		for (size_t i = 1; i < tree->nodes.len; i++)
+			next[i] = on_path[tree->nodes.items[i].parent] &&
+				  functions->of[tree->nodes.items[i].frame] == function;
+		bool *old = on_path;
+		on_path = next;
+		next = old;
 	}
+	free(on_path);
+	free(next);
+	free(sums);
 }
 
 /* A sample stands for the time before it: what lies in the bucket of its own moment is off by a period at most. */
@@ -374,25 +307,22 @@ static void add_timeline(const struct code_tree *tree, const struct stage_row *s
 static void fill(struct code_rows_of *of, const struct code_request *request, const struct stage_record *last,
 		 struct code_report *out)
 {
-	struct place *places = find_places(of);
 	code_rows_rank(of, GROUP_FUNCTION, false, &out->by_self);
 	code_rows_rank(of, GROUP_FUNCTION, true, &out->by_total);
 	code_rows_rank(of, GROUP_MODULE, false, &out->modules);
 	if (request->function)
 		out->calls = code_calls_new(of, request->function);
-	add_python(of, places, out);
-	add_topics(of, places, out);
-	sum_lines(of, places);
-	code_rows_rank(of, GROUP_LINE, false, &out->lines);
+	code_work_fill(of, out);
+	sum_lines(of);
+	code_rows_rank(of, GROUP_SPOT, false, &out->lines);
 	sum_kinds(of, out);
-	add_threads(of, places, out);
+	add_threads(of, out);
 	add_processes(of, out);
 	add_tasks(of, out);
 	add_programs(of, out);
 	sort_shares(out);
 	add_path(of, out);
 	add_timeline(of->tree, &last->row, out);
-	free(places);
 }
 
 static bool has_stage(const struct profile_data *profile, const int64_t *ids, size_t count)

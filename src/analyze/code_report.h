@@ -135,6 +135,8 @@ struct code_report {
 	struct code_rows path;   /* from the root on, as long as one call has more than half of all time */
 	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame; no frame at all is a mark */
 	struct code_about topics[TOPIC_COUNT];
+	/* Time of the Python interpreter itself (code_work.c); `line` is the function with the most of it, as its `self`. */
+	struct code_about interpreter;
 	VEC(struct code_thread) threads; /* the costliest first, as are the processes and tasks */
 	VEC(struct code_process) processes;
 	VEC(struct code_program) programs;

@@ -112,6 +112,45 @@ static void measure(const struct code_tree *tree, size_t repetitions, struct cod
 				   .repetitions = repetitions ? repetitions : 1};
 }
 
+/* ---- places ---- */
+
+bool code_is_worker_mark(const struct code_frame *frame)
+{
+	return frame->kind == FRAME_MARK && strcmp(frame->function, CODE_WORKER_FRAME) == 0;
+}
+
+/* Python's own and what was installed beside it. */
+static bool is_library(const char *file)
+{
+	static const char *const folders[] = {"/lib/python", "/lib64/python", "/site-packages/", "/dist-packages/"};
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (strstr(file, folders[i]))
+			return true;
+	return file[0] == '<';
+}
+
+/* Parents come first, so that what they have is known. */
+static void find_places(struct code_rows_of *of)
+{
+	const struct code_tree *tree = of->tree;
+	of->places = mem_alloc(tree->nodes.len * sizeof(*of->places));
+	of->places[CODE_ROOT] = (struct code_place){CODE_NO_FRAME, CODE_NO_FRAME, CODE_NO_FRAME, CODE_NO_FRAME};
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		const struct code_frame *frame = &tree->frames.items[node->frame];
+		struct code_place *place = &of->places[i];
+		*place = of->places[node->parent];
+		if (of->sources[node->frame])
+			place->shown = node->frame;
+		if (of->sources[node->frame] && !is_library(frame->file))
+			place->own = node->frame;
+		if (frame->kind == FRAME_PYTHON && frame->line > 0)
+			place->python = node->frame;
+		if (code_is_worker_mark(frame))
+			place->starter = place->python;
+	}
+}
+
 void code_rows_open(const struct code_tree *tree, size_t repetitions, struct code_rows_of *out)
 {
 	struct walk walk = {.of = out};
@@ -127,6 +166,7 @@ void code_rows_open(const struct code_tree *tree, size_t repetitions, struct cod
 	out->sources = mem_alloc((tree->frames.len + 1) * sizeof(*out->sources));
 	find_hottest(out);
 	find_sources(tree, out->sources);
+	find_places(out);
 	for (int i = 0; i < GROUPING_COUNT; i++)
 		free(walk.inside[i]);
 }
@@ -140,6 +180,7 @@ void code_rows_close(struct code_rows_of *of)
 	code_graft_free(of->graft);
 	free(of->hottest);
 	free(of->sources);
+	free(of->places);
 }
 
 /* ---- rows ---- */
@@ -178,9 +219,11 @@ struct code_row code_row_of_group(const struct code_rows_of *of, enum code_group
 	uint32_t first = of->groups[grouping].first[group];
 	struct code_row row = code_row_of_frame(of, grouping == GROUP_FUNCTION ? of->hottest[group] : first);
 	const struct code_sum *sum = &of->sums[grouping][group];
-	if (grouping != GROUP_LINE)
+	if (grouping != GROUP_LINE && grouping != GROUP_SPOT)
 		row.source = NULL;
-	if (grouping == GROUP_FUNCTION && of->tree->frames.items[first].first_line > 0)
+	/* The whole of a script begins at 1, which helps nobody: there the hottest line stays. */
+	bool script = row.kind == FRAME_PYTHON && strcmp(row.function, "<module>") == 0;
+	if (grouping == GROUP_FUNCTION && !script && of->tree->frames.items[first].first_line > 0)
 		row.line = of->tree->frames.items[first].first_line;
 	if (grouping == GROUP_MODULE) {
 		row.function = NULL;

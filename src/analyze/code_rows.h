@@ -20,6 +20,16 @@ struct code_scale {
 	size_t repetitions;
 };
 
+#define CODE_NO_FRAME UINT32_MAX
+
+/* Frames on the way to a node; CODE_NO_FRAME: there is none. */
+struct code_place {
+	uint32_t shown;   /* the innermost whose text is known */
+	uint32_t python;  /* the innermost Python one */
+	uint32_t own;     /* the innermost of the program itself: its text is known, and it is no library's */
+	uint32_t starter; /* of a worker: the innermost Python one above it */
+};
+
 struct code_rows_of {
 	const struct code_tree *tree;
 	struct code_graft *graft;
@@ -28,10 +38,13 @@ struct code_rows_of {
 	struct code_sum *sums[GROUPING_COUNT]; /* per group */
 	uint32_t *hottest;                     /* per function: the frame with the most time */
 	const char **sources;                  /* per frame: the text of its line, NULL */
+	struct code_place *places;             /* per node */
 };
 
 void code_rows_open(const struct code_tree *tree, size_t repetitions, struct code_rows_of *out);
 void code_rows_close(struct code_rows_of *of);
+
+bool code_is_worker_mark(const struct code_frame *frame);
 
 struct code_share code_share_of(const struct code_scale *scale, uint64_t ns, uint64_t samples);
 /* A line's row, without its shares. */

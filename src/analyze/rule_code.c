@@ -6,6 +6,7 @@
  * no reproach: both are never more than `look`.
  */
 #include "analyze/rule_code.h"
+#include "base/str.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,16 +44,24 @@ void rule_code_cite(struct finding *finding, const char *name, const struct code
 	finding_cite_other(finding, name, UNIT_PERCENT, 100 * share->share, METHOD_SAMPLED, source);
 }
 
+/* Whether somebody could change it: brackets are no function or one without a name, "<module>" is a whole script, and the C
+ * library's functions are what others call. */
+static bool is_changeable(const struct code_row *row)
+{
+	const char *slash = row->module ? strrchr(row->module, '/') : NULL, *module = slash ? slash + 1 : row->module;
+	if (row->kind == FRAME_MARK || row->function[0] == '[' || strcmp(row->function, "<module>") == 0)
+		return false;
+	return !module || (!str_starts(module, "libc.") && !str_starts(module, "libc-") && !str_starts(module, "ld-"));
+}
+
 /* By own time, Python functions with the native code that they call: whoever wrote them can change that. */
 static const struct code_row *hottest_function(const struct code_report *code)
 {
 	const struct code_row *python = code->python.items.len ? &code->python.items.items[0] : NULL;
 	const struct code_row *any = code->by_self.items.len ? &code->by_self.items.items[0] : NULL;
-	if (python && rule_code_surely(&python->self, hot_share))
+	if (python && is_changeable(python) && rule_code_surely(&python->self, hot_share))
 		return python;
-	/* Brackets: no function, or one without a name. */
-	bool named = any && any->kind != FRAME_MARK && any->function[0] != '[';
-	return named && rule_code_surely(&any->self, hot_share) ? any : NULL;
+	return any && is_changeable(any) && rule_code_surely(&any->self, hot_share) ? any : NULL;
 }
 
 static void examine_hot(const struct evidence *evidence, struct finding_list *out)
@@ -77,39 +86,31 @@ const struct finding_rule rule_hot_function = {
 	.title = "One function is most of the computing",
 	.fires = "by CPU samples (run --cpu; 100 or more that stand for 80 % of the stage's CPU time) at least half of "
 		 "it "
-		 "is spent in one function, native code that a Python function calls included",
+		 "is spent in one function of the program or a library other than the C library, native code that a "
+		 "Python function calls included",
 	.why = "by Amdahl's law nothing done elsewhere can gain more than what is left beside it",
 	.todo = "change this function first: less work, a better algorithm, a library",
-	.depth = 1,
+	.depth = 2,
 	.examine = examine_hot,
 };
-
-/* The Python function with the most time in the interpreter itself, below none. */
-static const struct code_row *hottest_loop(const struct code_report *code)
-{
-	for (size_t i = 0; i < code->by_self.items.len; i++)
-		if (code->by_self.items.items[i].kind == FRAME_PYTHON)
-			return &code->by_self.items.items[i];
-	return NULL;
-}
 
 static void examine_loop(const struct evidence *evidence, struct finding_list *out)
 {
 	const struct code_report *code = rule_code_profile(evidence);
-	const struct code_row *hot = code ? hottest_loop(code) : NULL;
-	if (!hot || !rule_code_surely(&code->kinds[FRAME_PYTHON], loop_share) ||
-	    !rule_code_surely(&hot->self, loop_function))
+	if (!code || !rule_code_surely(&code->interpreter.share, loop_share) ||
+	    !rule_code_surely(&code->interpreter.line.self, loop_function))
 		return;
+	const struct code_row *hot = &code->interpreter.line;
 	char *words = code_row_words(hot);
 	struct finding *finding = finding_add(out, &rule_interpreter_loop, evidence, FINDING_LOOK);
 	finding_say(finding,
 		    "%.0f %% of its CPU time is the Python interpreter going through statements one by one, %.0f %% "
 		    "in %s.",
-		    100 * code->kinds[FRAME_PYTHON].share, 100 * hot->self.share, words);
+		    100 * code->interpreter.share.share, 100 * hot->self.share, words);
 	finding_advise(finding, "Let native code do the loop: whole-array operations (NumPy, pandas without apply), "
 				"built-ins such as sum, sorted, str.join and comprehensions, or compile the function "
 				"(Numba, Cython).");
-	rule_code_cite(finding, "interpreter_share", &code->kinds[FRAME_PYTHON]);
+	rule_code_cite(finding, "interpreter_share", &code->interpreter.share);
 	rule_code_cite(finding, "function_self_share", &hot->self);
 	finding_predict(finding, evidence, rule_code_saved_s(evidence, hot->self.share, loop_factor),
 			"that function's statements take a fifth in native code");
@@ -124,6 +125,6 @@ const struct finding_rule rule_interpreter_loop = {
 		 "30 % of it in one function",
 	.why = "each statement costs the interpreter tens of machine instructions before it does anything",
 	.todo = "whole-array operations, built-ins, or a compiler for that function",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_loop,
 };

@@ -7,7 +7,7 @@
 #include <math.h>
 
 static const double import_share = 0.3, import_least_s = 0.1;
-static const double serialise_share = 0.3, serialise_factor = 3;
+static const double serialise_share = 0.4, serialise_factor = 3;
 static const double allocate_share = 0.2, allocate_factor = 3;
 static const double compile_share = 0.1;
 static const double dates_share = 0.2, dates_factor = 4;
@@ -62,7 +62,7 @@ const struct finding_rule rule_import_time = {
 		"modules",
 	.why = "every start of the interpreter pays it again before any work is done",
 	.todo = "import only what is used, where it is used; do more per start",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_import,
 };
 
@@ -82,10 +82,10 @@ static void examine_serialising(const struct evidence *evidence, struct finding_
 const struct finding_rule rule_serialising = {
 	.id = "serialising",
 	.title = "Busy serialising",
-	.fires = "by CPU samples (run --cpu) at least 30 % of a stage's CPU time is spent in pickle or JSON",
+	.fires = "by CPU samples (run --cpu) at least 40 % of a stage's CPU time is spent in pickle or JSON",
 	.why = "the data is walked object by object, on both ends, and nothing is computed meanwhile",
 	.todo = "pass less data, or pass it in a form that needs no walking",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_serialising,
 };
 
@@ -108,7 +108,7 @@ const struct finding_rule rule_allocator = {
 		"by CPU samples (run --cpu) at least 20 % of a stage's CPU time is spent in malloc, free and their kin",
 	.why = "each small block costs a search, a lock or a fault, and the time does no work",
 	.todo = "allocate less often, in larger pieces",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_allocator,
 };
 
@@ -132,7 +132,7 @@ const struct finding_rule rule_regex_compile = {
 		 "imports left out",
 	.why = "compiling a pattern takes hundreds of times as long as matching a line with it",
 	.todo = "compile once, match often",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_compile,
 };
 
@@ -155,6 +155,6 @@ const struct finding_rule rule_date_parsing = {
 	.fires = "by CPU samples (run --cpu) at least 20 % of a stage's CPU time is spent in strptime or dateutil",
 	.why = "they look at every text as if it could be anything, one at a time",
 	.todo = "say the format, read whole columns, or remember repeated values",
-	.depth = 2,
+	.depth = 3,
 	.examine = examine_dates,
 };

@@ -12,8 +12,8 @@ struct code_export {
 	const char *name;    /* "folded", "speedscope", "pprof", "chrome", "callgrind", "svg" */
 	const char *summary; /* for help */
 	bool by_line;        /* wants frames apart by line */
-	bool per_thread;     /* shows each thread for itself: work is left where it ran, not grafted below its starter */
-	bool binary;         /* not for a terminal */
+	bool per_thread; /* shows each thread for itself: work is left where it ran, not grafted below its starter */
+	bool binary;     /* not for a terminal */
 	/* `report` for names and times of stages; the tree holds what was selected. */
 	int (*render)(const struct code_tree *tree, const struct report *report, struct str *out, struct err *err);
 };

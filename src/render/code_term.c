@@ -1,14 +1,11 @@
 /*
  * code_term.c - "Where the CPU time went": the functions and lines of each stage, what else there is to tell by module,
  * program and thread, and how far the numbers can be trusted.
- *
- * All tables of a section have the same columns of numbers, so that the eye finds them again; what is narrow drops the bar,
- * then the seconds, the place, the interval, the total.
  */
 #include "render/code_term.h"
+#include "render/code_grid.h"
 #include "render/code_words.h"
 #include "render/format.h"
-#include "render/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,16 +13,7 @@
 #include <string.h>
 
 enum {
-	INDENT = 2,
-	GAP = 2,
-	PERCENT = 7,  /* "100.0 %" */
-	INTERVAL = 5, /* "±12.3" */
-	SECONDS = 8,
-	BAR_LEAST = 6,
-	BAR_MOST = 24,
-	NAME_LEAST = 24,
-	NAME_MOST = 60,
-	PLACE_LEAST = 12,
+	INDENT = CODE_GRID_INDENT,
 	FUNCTIONS = 8,
 	LINES = 5,
 	OTHERS = 5, /* rows of the smaller tables */
@@ -34,53 +22,20 @@ enum {
 	LINES_EACH = 3,
 };
 
-/* Widths; 0: the column is not there. */
-struct layout {
-	const struct term *term;
-	int name, place, bar, seconds, interval, total;
-};
-
 static size_t rows_to_show(const struct term *term, size_t usual, size_t there)
 {
 	size_t most = term->top ? term->top : term->verbose ? 4 * usual : usual;
 	return there < most ? there : most;
 }
 
-static int text_width(const struct term *term, const char *text)
-{
-	char *clean = text_clean(text, term->unicode);
-	int width = (int)str_columns(clean);
-	free(clean);
-	return width;
-}
-
 static int place_width(const struct term *term, const struct code_row *row)
 {
 	struct str place = {0};
 	code_words_place(row, &place);
-	int width = text_width(term, str_text(&place));
+	int width = code_grid_width(term, str_text(&place));
 	str_fini(&place);
 	return width;
 }
-
-/* The interval has one column more where "±" has to be spelled. */
-static int interval_width(const struct term *term)
-{
-	return INTERVAL + (term->unicode ? 0 : 1);
-}
-
-static int numbers_width(const struct layout *layout)
-{
-	int width = PERCENT + GAP + (layout->total ? layout->total + GAP : 0);
-	width += layout->bar ? layout->bar + GAP : 0;
-	width += layout->seconds ? layout->seconds + GAP : 0;
-	return width + (layout->interval ? layout->interval + 1 : 0);
-}
-
-/* What the texts of a section would like to have. */
-struct wishes {
-	int name, place;
-};
 
 static void thread_words(const struct code_thread *thread, struct str *out)
 {
@@ -90,12 +45,13 @@ static void thread_words(const struct code_thread *thread, struct str *out)
 }
 
 /* The name of a thread stands where places do, and what it is where names do. */
-static void wish_threads(const struct term *term, const struct code_report *code, size_t count, struct wishes *wishes)
+static void wish_threads(const struct term *term, const struct code_report *code, size_t count,
+			 struct code_wishes *wishes)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct str words = {0};
 		thread_words(&code->threads.items[i], &words);
-		int width = text_width(term, str_text(&words));
+		int width = code_grid_width(term, str_text(&words));
 		wishes->name = width > wishes->name ? width : wishes->name;
 		str_fini(&words);
 	}
@@ -106,158 +62,42 @@ static const char *line_text(const struct code_row *row)
 	return row->source ? row->source + strspn(row->source, " \t") : row->function;
 }
 
-static void wish(const struct term *term, const struct code_rows *rows, size_t count, bool lines, struct wishes *wishes)
+static void wish(const struct term *term, const struct code_rows *rows, size_t count, bool lines,
+		 struct code_wishes *wishes)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct code_row *row = &rows->items.items[i];
-		int place = place_width(term, row), name = text_width(term, lines ? line_text(row) : row->function);
+		int place = place_width(term, row),
+		    name = code_grid_width(term, lines ? line_text(row) : row->function);
 		wishes->place = place > wishes->place ? place : wishes->place;
 		wishes->name = name > wishes->name ? name : wishes->name;
 	}
 }
 
-/* What is left for the texts is shared out: the place gets what it needs up to two fifths, the name the rest, and what it
- * does not need goes to the bar. */
-static struct layout fit(const struct term *term, const struct wishes *wishes)
-{
-	struct layout layout = {
-		.term = term, .bar = BAR_LEAST, .interval = interval_width(term), .seconds = SECONDS, .total = PERCENT};
-	int least = INDENT + NAME_LEAST + GAP + PLACE_LEAST, want = wishes->name < NAME_MOST ? wishes->name : NAME_MOST;
-	if (term->columns - numbers_width(&layout) < least + 14)
-		layout.seconds = 0;
-	if (term->columns - numbers_width(&layout) < least)
-		layout.bar = 0;
-	bool has_place = term->columns - numbers_width(&layout) >= least;
-	if (!has_place && term->columns - numbers_width(&layout) < INDENT + NAME_LEAST)
-		layout.interval = 0;
-	if (!has_place && term->columns - numbers_width(&layout) < INDENT + NAME_LEAST)
-		layout.total = 0;
-	int room = term->columns - numbers_width(&layout) - INDENT;
-	int place = wishes->place < PLACE_LEAST ? PLACE_LEAST : wishes->place;
-	layout.place = has_place ? (place < 2 * room / 5 ? place : 2 * room / 5) : 0;
-	room -= layout.place ? layout.place + GAP : 0;
-	want = want < NAME_LEAST ? NAME_LEAST : want;
-	layout.name = room < want ? (room < 1 ? 1 : room) : want;
-	int spare = room - layout.name;
-	if (layout.bar && spare > 0)
-		layout.bar += spare > BAR_MOST - BAR_LEAST ? BAR_MOST - BAR_LEAST : spare;
-	return layout;
-}
-
-static void put_cell(const struct term *term, enum style style, const char *text, int width, bool right)
-{
-	struct str cell = {0};
-	char *clean = text_clean(text, term->unicode);
-	text_append_cell(&cell, clean, width, right, term->unicode);
-	style_append(term->out, style, term->color, str_text(&cell));
-	free(clean);
-	str_fini(&cell);
-}
-
-static void put_gap(const struct term *term, int width)
-{
-	str_appendf(term->out, "%*s", width, "");
-}
-
-static void put_percent(const struct term *term, enum style style, double share)
-{
-	struct str words = {0};
-	code_words_percent(share, &words);
-	put_gap(term, GAP);
-	put_cell(term, style, str_text(&words), PERCENT, true);
-	str_fini(&words);
-}
-
-/* `total` NULL: the column stays empty. */
-static void put_numbers(const struct layout *layout, const struct code_share *self, const struct code_share *total)
-{
-	const struct term *term = layout->term;
-	if (layout->bar) {
-		struct str bar = {0};
-		format_bar(self->share, layout->bar, term->unicode, &bar);
-		put_gap(term, GAP);
-		style_append(term->out, STYLE_WARN, term->color, str_text(&bar));
-		str_fini(&bar);
-	}
-	if (layout->seconds) {
-		char seconds[FORMAT_SIZE];
-		format_seconds(self->seconds, seconds);
-		put_gap(term, GAP);
-		put_cell(term, STYLE_PLAIN, seconds, layout->seconds, true);
-	}
-	put_percent(term, STYLE_BOLD, self->share);
-	if (layout->interval) {
-		struct str interval = {0};
-		code_words_interval(self, &interval);
-		put_gap(term, 1);
-		put_cell(term, STYLE_DIM, str_text(&interval), layout->interval, false);
-		str_fini(&interval);
-	}
-	if (total && layout->total)
-		put_percent(term, STYLE_PLAIN, total->share);
-	term_end_line(term);
-}
-
-static void put_titles(const struct layout *layout, const char *name, const char *place, const char *self,
-		       const char *total)
-{
-	const struct term *term = layout->term;
-	put_gap(term, INDENT);
-	put_cell(term, STYLE_DIM, name, layout->name, false);
-	if (layout->place) {
-		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, place, layout->place, false);
-	}
-	put_gap(term, layout->bar ? layout->bar + GAP : 0);
-	if (layout->seconds) {
-		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, "Time", layout->seconds, true);
-	}
-	put_gap(term, GAP);
-	put_cell(term, STYLE_DIM, self, PERCENT, true);
-	put_gap(term, layout->interval ? layout->interval + 1 : 0);
-	if (layout->total) {
-		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, total, PERCENT, true);
-	}
-	term_end_line(term);
-}
-
-static void put_texts(const struct layout *layout, const char *name, const char *place)
-{
-	const struct term *term = layout->term;
-	put_gap(term, INDENT);
-	put_cell(term, STYLE_PLAIN, name, layout->name, false);
-	if (layout->place) {
-		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, place, layout->place, false);
-	}
-}
-
-static void put_functions(const struct layout *layout, const struct code_rows *rows, size_t count)
+static void put_functions(const struct code_grid *grid, const struct code_rows *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct code_row *row = &rows->items.items[i];
 		struct str place = {0};
 		code_words_place(row, &place);
-		put_texts(layout, row->function, str_text(&place));
-		put_numbers(layout, &row->self, &row->total);
+		code_grid_texts(grid, row->function, str_text(&place));
+		code_grid_numbers(grid, &row->self, &row->total);
 		str_fini(&place);
 	}
 }
 
 /* Leading spaces of a line are of no use here. The text is the wide column, so it takes the name's place. */
-static void put_lines(const struct layout *layout, const struct code_rows *rows, size_t count)
+static void put_lines(const struct code_grid *grid, const struct code_rows *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct code_row *row = &rows->items.items[i];
 		struct str place = {0}, name = {0};
 		code_words_place(row, &place);
-		if (!layout->place)
+		if (!grid->place)
 			str_appendf(&name, "%s ", str_text(&place));
 		str_append(&name, line_text(row));
-		put_texts(layout, str_text(&name), str_text(&place));
-		put_numbers(layout, &row->self, &row->total);
+		code_grid_texts(grid, str_text(&name), str_text(&place));
+		code_grid_numbers(grid, &row->self, &row->total);
 		str_fini(&place);
 		str_fini(&name);
 	}
@@ -325,11 +165,12 @@ static void put_tasks(const struct term *term, const struct code_report *code)
 }
 
 /* What a thread is says more than its name: the texts change places. */
-static struct layout turn(const struct layout *layout)
+static struct code_grid turn(const struct code_grid *grid)
 {
-	struct layout turned = *layout;
-	turned.name = layout->place ? layout->place : layout->name;
-	turned.place = layout->place ? layout->name : 0;
+	struct code_grid turned = *grid;
+	turned.name = grid->place ? grid->place : grid->name;
+	turned.place = grid->place ? grid->name : 0;
+	turned.full = 1;
 	return turned;
 }
 
@@ -339,28 +180,28 @@ static bool tells_threads(const struct term *term, const struct code_report *cod
 	return code->threads.len > 1 && (code->threads.len != code->processes.len || term->verbose);
 }
 
-static void put_thread(const struct layout *layout, const struct code_thread *thread)
+static void put_thread(const struct code_grid *grid, const struct code_thread *thread)
 {
 	struct str name = {0}, words = {0};
 	str_appendf(&name, "%s %d", thread->thread->name ? thread->thread->name : "thread", thread->thread->tid);
 	thread_words(thread, &words);
-	struct layout turned = turn(layout);
-	put_texts(&turned, str_text(&name), str_text(&words));
-	put_numbers(layout, &thread->share, NULL);
+	struct code_grid turned = turn(grid);
+	code_grid_texts(&turned, str_text(&name), str_text(&words));
+	code_grid_numbers(&turned, &thread->share, NULL);
 	str_fini(&name);
 	str_fini(&words);
 }
 
-static void put_threads(const struct layout *layout, const struct code_report *code)
+static void put_threads(const struct code_grid *grid, const struct code_report *code)
 {
-	const struct term *term = layout->term;
+	const struct term *term = grid->term;
 	size_t count = rows_to_show(term, OTHERS, code->threads.len);
 	if (!tells_threads(term, code))
 		return;
-	struct layout turned = turn(layout);
-	put_titles(&turned, "Thread", "", "Share", "");
+	struct code_grid turned = turn(grid);
+	code_grid_titles(&turned, "Thread", "", "Share", "");
 	for (size_t i = 0; i < count; i++)
-		put_thread(layout, &code->threads.items[i]);
+		put_thread(grid, &code->threads.items[i]);
 	if (count < code->threads.len) {
 		char words[64];
 		snprintf(words, sizeof(words), "… and %zu more threads", code->threads.len - count);
@@ -398,9 +239,13 @@ static void put_summary(const struct term *term, const struct code_report *code)
 	int room = term->columns - flow.column - 2;
 	size_t count = room < CODE_BUCKETS ? (room > 0 ? (size_t)room : 0) : CODE_BUCKETS;
 	if (count >= 10 && code->timeline.len == CODE_BUCKETS) {
-		double values[CODE_BUCKETS] = {0};
-		for (size_t i = 0; i < CODE_BUCKETS; i++)
+		double values[CODE_BUCKETS] = {0}, buckets[CODE_BUCKETS] = {0};
+		for (size_t i = 0; i < CODE_BUCKETS; i++) {
 			values[i * count / CODE_BUCKETS] += code->timeline.items[i];
+			buckets[i * count / CODE_BUCKETS]++;
+		}
+		for (size_t i = 0; i < count; i++)
+			values[i] /= buckets[i];
 		str_append(term->out, "  ");
 		format_sparkline(values, count, 0, term->unicode, term->out);
 	}
@@ -412,12 +257,12 @@ static void put_summary(const struct term *term, const struct code_report *code)
 	str_fini(&words);
 }
 
-static void put_neighbour(const struct layout *layout, const struct code_row *row)
+static void put_neighbour(const struct code_grid *grid, const struct code_row *row)
 {
 	struct str place = {0};
 	code_words_place(row, &place);
-	put_texts(layout, row->function, str_text(&place));
-	put_numbers(layout, &row->total, NULL);
+	code_grid_texts(grid, row->function, str_text(&place));
+	code_grid_numbers(grid, &row->total, NULL);
 	str_fini(&place);
 }
 
@@ -430,29 +275,29 @@ static void put_calls(const struct term *term, const struct code_calls *calls)
 	size_t callers = rows_to_show(term, FUNCTIONS, calls->callers.items.len);
 	size_t callees = rows_to_show(term, FUNCTIONS, calls->callees.items.len);
 	size_t lines = rows_to_show(term, LINES, calls->lines.items.len);
-	struct wishes wishes = {0};
+	struct code_wishes wishes = {0};
 	wish(term, &calls->callers, callers, false, &wishes);
 	wish(term, &calls->callees, callees, false, &wishes);
 	wish(term, &calls->lines, lines, true, &wishes);
-	struct layout layout = fit(term, &wishes);
+	struct code_grid grid = code_grid_fit(term, &wishes);
 	char *words = code_row_words(&calls->function);
 	const struct {
 		const char *title;
 		const struct code_rows *rows;
 	} tables[] = {{"Called by", &calls->callers}, {"Calls", &calls->callees}};
-	put_titles(&layout, words, "", "Self", "Total");
+	code_grid_titles(&grid, words, "", "Self", "Total");
 	struct code_rows itself = {.items = {.items = (struct code_row *)&calls->function, .len = 1}};
-	put_functions(&layout, &itself, 1);
+	put_functions(&grid, &itself, 1);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		size_t count = rows_to_show(term, FUNCTIONS, tables[i].rows->items.len);
 		if (count == 0)
 			continue;
-		put_titles(&layout, tables[i].title, "", "Share", "");
+		code_grid_titles(&grid, tables[i].title, "", "Share", "");
 		for (size_t k = 0; k < count; k++)
-			put_neighbour(&layout, &tables[i].rows->items.items[k]);
+			put_neighbour(&grid, &tables[i].rows->items.items[k]);
 	}
-	put_titles(&layout, "Its lines", "", "Self", "Total");
-	put_lines(&layout, &calls->lines, lines);
+	code_grid_titles(&grid, "Its lines", "", "Self", "Total");
+	put_lines(&grid, &calls->lines, lines);
 	free(words);
 }
 
@@ -460,14 +305,17 @@ static void put_tables(const struct term *term, const struct code_report *code, 
 {
 	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->by_self.items.len);
 	size_t lines = rows_to_show(term, many ? LINES_EACH : LINES, code->lines.items.len);
-	struct wishes wishes = {0};
+	struct code_wishes wishes = {0};
 	wish(term, &code->by_self, functions, false, &wishes);
 	wish(term, &code->lines, lines, true, &wishes);
 	if (tells_threads(term, code))
 		wish_threads(term, code, rows_to_show(term, OTHERS, code->threads.len), &wishes);
-	struct layout layout = fit(term, &wishes);
-	put_titles(&layout, "Function", "", "Self", "Total");
-	put_functions(&layout, &code->by_self, functions);
+	struct code_grid grid = code_grid_fit(term, &wishes);
+	/* The longest bar is the largest row's: most rows are small beside the whole. */
+	grid.full = functions ? code->by_self.items.items[0].self.share : 1;
+	grid.full = lines ? fmax(grid.full, code->lines.items.items[0].self.share) : grid.full;
+	code_grid_titles(&grid, "Function", "", "Self", "Total");
+	put_functions(&grid, &code->by_self, functions);
 	if (functions < code->by_self.items.len) {
 		char words[64];
 		snprintf(words, sizeof(words), "… and %zu more functions (--top N)",
@@ -475,18 +323,18 @@ static void put_tables(const struct term *term, const struct code_report *code, 
 		put_line(term, INDENT, STYLE_DIM, "", words);
 	}
 	if (term->verbose) {
-		put_titles(&layout, "With what it calls", "", "Self", "Total");
-		put_functions(&layout, &code->by_total, rows_to_show(term, FUNCTIONS, code->by_total.items.len));
+		code_grid_titles(&grid, "With what it calls", "", "Self", "Total");
+		put_functions(&grid, &code->by_total, rows_to_show(term, FUNCTIONS, code->by_total.items.len));
 	}
 	if (lines) {
-		put_titles(&layout, "Line", "", "Self", "Total");
-		put_lines(&layout, &code->lines, lines);
+		code_grid_titles(&grid, "Line", "", "Self", "Total");
+		put_lines(&grid, &code->lines, lines);
 	}
 	put_modules(term, code);
 	put_programs(term, code);
 	put_tasks(term, code);
 	if (!many || term->verbose)
-		put_threads(&layout, code);
+		put_threads(&grid, code);
 }
 
 static void put_stage(const struct term *term, const struct report_stage *stage, bool many)

@@ -90,26 +90,49 @@ void code_words_summary(const struct code_report *code, struct str *out)
 		append_kinds(code, out);
 }
 
+/* Between Python functions the interpreter's own are of no interest; where there are none, all are told. */
+static bool is_told(const struct code_rows *path, size_t at)
+{
+	const struct code_row *row = &path->items.items[at];
+	if (at > 0 && strcmp(path->items.items[at - 1].function, row->function) == 0)
+		return false;
+	for (size_t i = at + 1; i < path->items.len && row->kind != FRAME_PYTHON; i++)
+		if (path->items.items[i].kind == FRAME_PYTHON)
+			return false;
+	return true;
+}
+
+/* What is nearest to the work says most, so the root gives way. */
 void code_words_path(const struct code_report *code, size_t most_columns, bool unicode, struct str *out)
 {
 	const struct code_rows *path = &code->path;
-	const char *arrow = unicode ? " → " : " > ", *gap = unicode ? "… → " : ".. > ";
-	size_t first = 0;
-	if (path->items.len < 2)
-		return;
-	/* From the leaf back: what is nearest to the work says most. */
-	for (;; first++) {
-		str_clear(out);
-		str_append(out, first ? gap : "");
-		for (size_t i = first; i < path->items.len; i++) {
-			const struct code_row *row = &path->items.items[i];
-			bool again = i > first && strcmp(path->items.items[i - 1].function, row->function) == 0;
-			if (!again)
-				str_appendf(out, "%s%s", i > first ? arrow : "", row->function);
+	const char *arrow = unicode ? " → " : " > ";
+	struct str words = {0};
+	size_t told = 0;
+	for (size_t i = path->items.len; i-- > 0;) {
+		if (!is_told(path, i))
+			continue;
+		told++;
+		str_append(&words, path->items.items[i].function);
+		if (out->len) {
+			str_append(&words, arrow);
+			str_append(&words, str_text(out));
 		}
-		if (str_columns(str_text(out)) <= most_columns || first + 1 >= path->items.len)
-			return;
+		bool fits = str_columns(str_text(&words)) + 5 <= most_columns;
+		if (!fits && out->len) {
+			str_clear(&words);
+			str_appendf(&words, "%s%s%s", unicode ? "…" : "..", arrow, str_text(out));
+		}
+		str_clear(out);
+		str_append(out, str_text(&words));
+		str_clear(&words);
+		if (!fits)
+			break;
 	}
+	/* One step alone is the program's beginning. */
+	if (told < 2)
+		str_clear(out);
+	str_fini(&words);
 }
 
 static void append_counted(struct str *out, uint64_t count, uint64_t samples, const char *words)

@@ -5,9 +5,12 @@
  * stand in the process's JIT map; what is in neither keeps its address as its name. Inlined calls make several frames of one
  * node, the outermost first.
  */
+#include "base/file.h"
+#include "base/str.h"
 #include "run/collect_inside.h"
 #include "symbol/python_line.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct symbol_object *object_of(struct frame_maker *maker, const struct read_module *module)
@@ -114,17 +117,31 @@ static int64_t add_unmapped(struct frame_maker *maker, const struct read_node *n
 	return stack;
 }
 
+/* One file has one name, whether a process was started with "x.py" or with its whole path. NULL: none. Owned by the caller. */
+static char *python_file(const struct frame_maker *maker, const char *file)
+{
+	const char *folder = maker->file->summary.folder;
+	if (!file[0])
+		return NULL;
+	while (file[0] == '.' && file[1] == '/')
+		file += 2;
+	return file[0] == '/' || file[0] == '<' || folder[0] != '/' ? mem_strdup(file) : file_join(folder, file);
+}
+
 static int64_t add_python(struct frame_maker *maker, const struct read_node *node, int64_t parent)
 {
 	const struct read_code *code = &maker->file->codes.items[node->code];
+	char *file = python_file(maker, code->file);
 	int line =
 		python_line_at(code->version, code->lines, code->line_bytes, code->first_line, (uint32_t)node->value);
 	struct profile_frame frame = {.kind = FRAME_PYTHON,
 				      .function = code->name,
-				      .file = code->file[0] ? code->file : NULL,
+				      .file = file,
 				      .line = line > 0 ? line : 0,
 				      .first_line = code->first_line};
-	return add(maker->collect, &frame, parent);
+	int64_t stack = add(maker->collect, &frame, parent);
+	free(file);
+	return stack;
 }
 
 static int64_t add_mark(struct frame_maker *maker, const struct read_node *node, int64_t parent)
@@ -134,6 +151,18 @@ static int64_t add_mark(struct frame_maker *maker, const struct read_node *node,
 					    [WIRE_MARK_BUSY] = "[agent at work]"};
 	struct profile_frame frame = {.kind = FRAME_MARK, .function = (char *)words[node->value]};
 	return add(maker->collect, &frame, parent);
+}
+
+bool frame_is_agent(const struct frame_maker *maker, const struct read_node *node)
+{
+	const struct read_module *module = node->kind == WIRE_NODE_NATIVE ? module_of(maker, node) : NULL;
+	return module && str_ends(module->path, "/libpitot-agent.so");
+}
+
+int64_t frame_agent_stack(struct collect *collect, int64_t parent)
+{
+	struct profile_frame frame = {.kind = FRAME_MARK, .function = "[pitot's agent]"};
+	return add(collect, &frame, parent);
 }
 
 int64_t frame_stack(struct frame_maker *maker, const struct read_node *node, int64_t parent)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "run/collect_inside.h"
+#include "store/owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +37,10 @@ struct storing {
 	struct frame_maker maker;
 	struct thread_sum *sums; /* one per thread, and one more where the file has none */
 	size_t threads;
-	size_t main;   /* which of them has what belongs to no thread */
-	uint8_t *used; /* per node */
-	int64_t *stacks;
+	size_t main;     /* which of them has what belongs to no thread */
+	uint8_t *used;   /* per node */
+	int64_t *stacks; /* per node: of the samples taken there */
+	int64_t *below;  /* per node: what its callees hang below; another only where the node is the agent's */
 	int64_t *tasks;
 	uint64_t startup_ns, leftover_ns, weight_ns, last_mono_ns;
 	uint32_t now_thread; /* of the samples being written */
@@ -85,6 +87,7 @@ static void close_image(struct storing *storing)
 	free(storing->sums);
 	free(storing->used);
 	free(storing->stacks);
+	free(storing->below);
 	free(storing->tasks);
 }
 
@@ -216,6 +219,9 @@ static char *note_text(const struct wire_summary *summary)
 		return mem_strdup("this version of Python is not known: native frames only");
 	if (summary->python == WIRE_PYTHON_NO_SYMBOLS)
 		return mem_strdup("the interpreter's symbols are missing: native frames only");
+	if (summary->end == WIRE_OPEN && summary->start_ticks &&
+	    owner_start_ticks(summary->pid) == summary->start_ticks)
+		return mem_strdup("it was still running when its samples were collected");
 	return NULL;
 }
 
@@ -232,10 +238,6 @@ static void remark_on(struct storing *storing, const struct profile_process *row
 			"the code was sampled at the kernel's tick (%ld Hz at most), because perf events are not "
 			"allowed (see pitot doctor)",
 			clock_tick_hz());
-	if (row->lost)
-		collect_remark(collect, stage, true,
-			       "samples of the code were lost (no room in the wire file, or threads "
-			       "without a clock)");
 	if (summary->python == WIRE_PYTHON_UNKNOWN_VERSION)
 		collect_remark(collect, stage, true, "Python %s is not known to this pitot: native frames only",
 			       row->python);
@@ -297,14 +299,19 @@ static bool store_process_row(struct storing *storing, uint64_t cpu_ns, struct p
 static bool store_stacks(struct storing *storing)
 {
 	const struct wire_file *file = storing->file;
-	storing->stacks = mem_alloc((file->nodes.len ? file->nodes.len : 1) * sizeof(*storing->stacks));
+	size_t nodes = file->nodes.len ? file->nodes.len : 1;
+	storing->stacks = mem_alloc(nodes * sizeof(*storing->stacks));
+	storing->below = mem_alloc(nodes * sizeof(*storing->below));
 	for (size_t i = 0; i < file->order.len; i++) {
 		uint32_t at = file->order.items[i];
 		const struct read_node *node = &file->nodes.items[at];
 		if (!storing->used[at])
 			continue;
-		int64_t parent = node->parent == WIRE_NOWHERE ? 0 : storing->stacks[node->parent];
-		storing->stacks[at] = frame_stack(&storing->maker, node, parent);
+		int64_t parent = node->parent == WIRE_NOWHERE ? 0 : storing->below[node->parent];
+		bool agent = frame_is_agent(&storing->maker, node);
+		storing->stacks[at] = agent ? frame_agent_stack(storing->collect, parent)
+					    : frame_stack(&storing->maker, node, parent);
+		storing->below[at] = agent ? parent : storing->stacks[at];
 		if (!storing->stacks[at])
 			return false;
 	}
@@ -472,6 +479,7 @@ void image_store(struct collect *collect, struct image *image)
 	if (well && sum) {
 		sum->images++;
 		sum->samples += process.samples;
+		sum->lost += process.lost;
 		sum->weight_ns += process.weight_ns;
 		sum->cpu_ns += cpu_ns;
 		sum->handler_ns += process.handler_ns;

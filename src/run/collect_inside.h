@@ -28,7 +28,7 @@ struct image {
 /* What is known of a profiled stage once all its images are stored. */
 struct stage_sum {
 	struct collect_stage stage;
-	uint64_t images, samples, weight_ns, cpu_ns, handler_ns;
+	uint64_t images, samples, lost, weight_ns, cpu_ns, handler_ns;
 	double gap_s;
 };
 
@@ -82,6 +82,9 @@ void frame_want(struct frame_maker *maker, const struct read_node *node);
 void frame_want_entry(struct frame_maker *maker, uint64_t address);
 /* The stack of a node below `parent`; 0 where the store failed. */
 int64_t frame_stack(struct frame_maker *maker, const struct read_node *node, int64_t parent);
+/* The agent's own code: calls through its wrappers are not shown, and what is spent in it is a remark. */
+bool frame_is_agent(const struct frame_maker *maker, const struct read_node *node);
+int64_t frame_agent_stack(struct collect *collect, int64_t parent);
 int64_t frame_mark_stack(struct collect *collect, const char *text);
 /* The function at an address, as a name; owned by the caller, NULL: not known. */
 char *frame_entry_name(struct frame_maker *maker, uint64_t address);

@@ -42,6 +42,7 @@ static void copy_summary(const struct wire_header *header, struct wire_summary *
 				     .pages_used = header->pages_used};
 	memcpy(out->stop_reason, header->stop_reason, sizeof(header->stop_reason));
 	memcpy(out->executable, header->executable, sizeof(header->executable));
+	memcpy(out->folder, header->folder, sizeof(header->folder));
 }
 
 /* All that was asked for, or false. */

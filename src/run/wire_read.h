@@ -30,7 +30,7 @@ struct wire_summary {
 	uint64_t lost_full, lost_thread, threads_missed;
 	uint32_t pages_used;
 	char stop_reason[161];
-	char executable[WIRE_TEXT_MAX + 1];
+	char executable[WIRE_TEXT_MAX + 1], folder[WIRE_TEXT_MAX + 1];
 };
 
 struct read_module {

@@ -87,6 +87,7 @@ struct wire_header {
 	_Atomic uint64_t threads_missed; /* threads for which no clock could be made */
 	char stop_reason[160];           /* why sampling ended early or never began; empty: it did not */
 	char executable[WIRE_TEXT_MAX];
+	char folder[WIRE_TEXT_MAX]; /* the current one when the file began: Python names its files relative to it */
 };
 
 _Static_assert(sizeof(struct wire_header) <= WIRE_PAGE, "the header has to fit into a page");
