@@ -79,7 +79,7 @@ struct agent_thread {
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
 	struct merged_frame merged[WIRE_STACK_MAX];
-	unsigned char window[4096]; /* of a stack that is not the thread's own, while it is walked */
+	unsigned char window[4096]; /* of a stack that is not the thread's own; a new object's path */
 };
 
 /* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */

@@ -255,6 +255,7 @@ static void find_rule(struct walk *walk, struct cfi_rule *rule)
 	uint64_t key = rule_key(pc, module_epoch());
 	if (cache_find(key, rule))
 		return;
+	walk->window_bytes = 0;
 	if (module_find(walk->thread, pc, &view)) {
 		struct bare_code code = {(const uint8_t *)view.code, view.code, view.code_end - view.code};
 		if (!(walk->exact && bare_return(&code, pc, rule)) && cfi_find(&view.tables, pc, rule) != CFI_FOUND)
