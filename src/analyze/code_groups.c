@@ -10,12 +10,18 @@ static int compare_text(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
+/* /lib is /usr/lib on most systems, and which of them a process was given is chance. */
+static const char *bare_path(const char *path)
+{
+	return path && strncmp(path, "/usr/lib", 8) == 0 ? path + 4 : path;
+}
+
 /* A function's place is its file; its module where no file is known. */
 static int compare_place(const struct code_frame *a, const struct code_frame *b)
 {
 	if (a->file || b->file)
 		return compare_text(a->file, b->file);
-	return compare_text(a->module, b->module);
+	return compare_text(bare_path(a->module), bare_path(b->module));
 }
 
 static int compare_function(const struct code_frame *a, const struct code_frame *b)
@@ -45,7 +51,7 @@ static int compare_spot(const struct code_frame *a, const struct code_frame *b)
 /* Python has files where native code has objects. */
 static int compare_module(const struct code_frame *a, const struct code_frame *b)
 {
-	int modules = compare_text(a->module, b->module);
+	int modules = compare_text(bare_path(a->module), bare_path(b->module));
 	if (modules || a->module)
 		return modules;
 	return compare_text(a->file, b->file);

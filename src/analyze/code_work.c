@@ -36,13 +36,6 @@ static void add_python(const struct code_rows_of *of, struct code_report *out)
 }
 
 /* Who wants less of it has to change the program's own line, not the library's that it went through. */
-static uint32_t caller_line(const struct code_place *place)
-{
-	if (place->own != CODE_NO_FRAME)
-		return place->own;
-	return place->shown != CODE_NO_FRAME ? place->shown : place->python;
-}
-
 static void add_topic(const struct code_rows_of *of, const unsigned *masks, enum code_topic topic,
 		      struct code_about *out)
 {
@@ -53,7 +46,7 @@ static void add_topic(const struct code_rows_of *of, const unsigned *masks, enum
 		const struct code_node *node = &tree->nodes.items[i];
 		if (!(masks[i] & 1u << topic) || (masks[node->parent] & 1u << topic))
 			continue;
-		uint32_t line = caller_line(&of->places[node->parent]);
+		uint32_t line = code_place_own(&of->places[node->parent]);
 		ns += node->total_ns;
 		samples += node->total_samples;
 		if (line == CODE_NO_FRAME)

@@ -76,7 +76,9 @@ static void put_modules(const struct page *page, const struct code_report *code)
 		const struct code_row *row = &code->modules.items.items[i];
 		if (!row->module && !row->file)
 			continue;
-		str_appendf(&words, "%s%s ", words.len ? ", " : "", code_words_module(row));
+		str_append(&words, words.len ? ", " : "");
+		code_words_module(row, &words);
+		str_append_char(&words, ' ');
 		code_words_percent(row->self.share, &words);
 	}
 	if (words.len) {
