@@ -6,7 +6,7 @@
  * prologue has to be found, and the stack in the middle of a kernel that keeps no frame is walked like any other.
  *
  * Branches are not taken, jumps are. A way that ends (a trap, a jump to where the code does not say, a loop) is given up for the
- * last branch that led forward. A register that is fetched from the stack is taken as the caller's: kernels keep what they
+ * branch that leads the farthest: out of all loops. A register that is fetched from the stack is taken as the caller's: kernels keep what they
  * have to give back and nothing else in it under their own frame.
  */
 #include "agent/bare.h"
@@ -17,7 +17,7 @@
 
 #if defined(__x86_64__)
 
-enum { GENERAL = 16, PENDING_MOST = 4, BACKWARD_MOST = 2 };
+enum { GENERAL = 16, PENDING_MOST = 3, BACKWARD_MOST = 2, RETURN_MOST = 3 };
 
 /* Where a value stands relative to what a register holds at the beginning. */
 struct spot {
@@ -29,6 +29,7 @@ struct state {
 	uintptr_t at;
 	struct spot values[GENERAL];
 	struct spot fetched[ARCH_SAVED]; /* address that the register was fetched from; base X86_NONE: was not */
+	struct spot stored[ARCH_SAVED];  /* address that its first value was put to */
 };
 
 struct search {
@@ -49,15 +50,33 @@ static void add(struct spot *spot, int64_t bytes)
 		spot->offset = (int32_t)sum;
 }
 
-/* Only the last time counts: a kernel may use the register for itself before. */
+static unsigned saved_index(uint8_t number)
+{
+	unsigned i = 0;
+	while (i < ARCH_SAVED && arch_saved[i] != dwarf_number[number])
+		i++;
+	return i;
+}
+
+/* Only the last time counts: a kernel may use the register for itself before. What is fetched from where it was stored on the
+ * way is what the register holds at the beginning. */
 static void fetch(struct state *state, uint8_t to, struct spot from)
 {
+	unsigned i = to < GENERAL ? saved_index(to) : ARCH_SAVED;
 	if (to >= GENERAL || to == X86_RSP)
 		return;
 	state->values[to].base = X86_NONE;
-	for (unsigned i = 0; i < ARCH_SAVED; i++)
-		if (arch_saved[i] == dwarf_number[to])
-			state->fetched[i] = from;
+	if (i == ARCH_SAVED)
+		return;
+	bool own = state->stored[i].base == from.base && state->stored[i].offset == from.offset;
+	state->fetched[i] = own ? (struct spot){X86_NONE, 0} : from;
+}
+
+static void store(struct state *state, uint8_t from, struct spot to)
+{
+	unsigned i = from < GENERAL ? saved_index(from) : ARCH_SAVED;
+	if (i < ARCH_SAVED && state->values[from].base == from && state->values[from].offset == 0)
+		state->stored[i] = to;
 }
 
 static void pop(struct state *state, uint8_t to)
@@ -93,12 +112,34 @@ static void move(struct state *state, const struct x86_step *step)
 	add(to, step->value);
 }
 
-/* Takes up the last branch that was passed by. */
+/* The branches that lead the farthest are kept: the way out of nested loops is among them. */
+static void keep_branch(struct search *search, uintptr_t target)
+{
+	struct state *place = NULL;
+	for (unsigned i = 0; i < search->waiting; i++) {
+		if (search->pending[i].at == target)
+			return;
+		if (place == NULL || search->pending[i].at < place->at)
+			place = &search->pending[i];
+	}
+	if (search->waiting < PENDING_MOST)
+		place = &search->pending[search->waiting++];
+	else if (place->at > target)
+		return;
+	*place = search->now;
+	place->at = target;
+}
+
 static bool turn_back(struct search *search)
 {
+	unsigned best = 0;
 	if (search->waiting == 0)
 		return false;
-	search->now = search->pending[--search->waiting];
+	for (unsigned i = 1; i < search->waiting; i++)
+		if (search->pending[i].at > search->pending[best].at)
+			best = i;
+	search->now = search->pending[best];
+	search->pending[best] = search->pending[--search->waiting];
 	return true;
 }
 
@@ -112,10 +153,8 @@ static bool go(struct search *search, const struct x86_step *step)
 		search->now.at = target;
 		return true;
 	case X86_BRANCH:
-		if (step->value > 0 && search->waiting < PENDING_MOST) {
-			search->pending[search->waiting] = search->now;
-			search->pending[search->waiting++].at = target;
-		}
+		if (step->value > 0)
+			keep_branch(search, target);
 		break;
 	default:
 		break;
@@ -129,6 +168,14 @@ static void follow(struct state *state, const struct x86_step *step)
 	switch (step->kind) {
 	case X86_PUSH:
 		add(&state->values[X86_RSP], -8);
+		store(state, step->from, state->values[X86_RSP]);
+		break;
+	case X86_STORE:
+		if (step->to == X86_RSP) {
+			struct spot to = state->values[X86_RSP];
+			add(&to, step->value);
+			store(state, step->from, to);
+		}
 		break;
 	case X86_POP:
 		pop(state, step->to);
@@ -154,6 +201,26 @@ static void follow(struct state *state, const struct x86_step *step)
 	}
 }
 
+/* A place is told from the CFA, or from the one other register that a rule has room for. */
+static void place(struct cfi_rule *rule, unsigned i, struct spot from, struct spot sp)
+{
+	bool near = from.base == sp.base;
+	int32_t distance = near ? from.offset - rule->cfa_offset : from.offset;
+	rule->saved[i] = CFI_SAME;
+	if (from.base == X86_NONE)
+		return;
+	rule->saved[i] = CFI_LOST;
+	if (distance % 8 != 0 || distance / 8 <= CFI_LOST || distance / 8 >= CFI_SAME)
+		return;
+	if (!near && rule->based != 0 && rule->base_register != dwarf_number[from.base])
+		return;
+	rule->saved[i] = (int16_t)(distance / 8);
+	if (!near) {
+		rule->base_register = dwarf_number[from.base];
+		rule->based |= (uint8_t)(1U << i);
+	}
+}
+
 /* At the return: the word under the stack pointer is the address. */
 static bool conclude(const struct state *state, struct cfi_rule *rule)
 {
@@ -161,16 +228,8 @@ static bool conclude(const struct state *state, struct cfi_rule *rule)
 	if (sp.base == X86_NONE)
 		return false;
 	*rule = (struct cfi_rule){.cfa_register = dwarf_number[sp.base], .cfa_offset = sp.offset + 8, .ra = -1};
-	for (unsigned i = 0; i < ARCH_SAVED; i++) {
-		struct spot from = state->fetched[i];
-		int32_t distance = from.offset - rule->cfa_offset;
-		rule->saved[i] = CFI_SAME;
-		if (from.base == X86_NONE)
-			continue;
-		bool near =
-			from.base == sp.base && distance % 8 == 0 && distance / 8 > CFI_LOST && distance / 8 < CFI_SAME;
-		rule->saved[i] = near ? (int16_t)(distance / 8) : CFI_LOST;
-	}
+	for (unsigned i = 0; i < ARCH_SAVED; i++)
+		place(rule, i, state->fetched[i], sp);
 	return true;
 }
 
@@ -180,7 +239,7 @@ bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps,
 	for (uint8_t i = 0; i < GENERAL; i++)
 		search.now.values[i] = (struct spot){i, 0};
 	for (unsigned i = 0; i < ARCH_SAVED; i++)
-		search.now.fetched[i].base = X86_NONE;
+		search.now.fetched[i].base = search.now.stored[i].base = X86_NONE;
 	for (; steps > 0; steps--) {
 		struct x86_step step;
 		uintptr_t place = search.now.at - code->start;
@@ -198,6 +257,23 @@ bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps,
 		follow(&search.now, &step);
 		if (!go(&search, &step))
 			return false;
+	}
+	return false;
+}
+
+bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule)
+{
+	uintptr_t at = ip;
+	for (unsigned i = 0; i < RETURN_MOST; i++) {
+		struct x86_step step;
+		uintptr_t place = at - code->start;
+		if (place >= code->size || !x86_decode(code->bytes + place, code->size - place, &step))
+			return false;
+		if (step.kind == X86_RETURN)
+			return bare_look_ahead(code, ip, RETURN_MOST, rule);
+		if (step.kind != X86_POP && step.kind != X86_ADD_SP && step.kind != X86_MOVE && step.kind != X86_LEAVE)
+			return false;
+		at += step.length;
 	}
 	return false;
 }
@@ -240,6 +316,12 @@ bool bare_is_call(const uint8_t *before, size_t count)
 bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps, struct cfi_rule *rule)
 {
 	(void)code, (void)ip, (void)steps, (void)rule;
+	return false;
+}
+
+bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule)
+{
+	(void)code, (void)ip, (void)rule;
 	return false;
 }
 

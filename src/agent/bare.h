@@ -18,6 +18,10 @@ struct bare_code {
 /* Follows the code from `ip` to its return, at most `steps` instructions. False: that leads nowhere. */
 bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps, struct cfi_rule *rule);
 
+/* Where the return is only a few instructions away. What compilers say of a frame that is half taken down is not always true
+ * (gcc, where a function aligned its stack); the code itself is. */
+bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);
+
 /* Where `ip` is the first or the second instruction of a function that sets up a frame pointer, as it is or just about to be. */
 bool bare_entry(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);
 

@@ -3,10 +3,11 @@
  *
  * The weight of a sample is the thread's CPU time since its last one. So the weights add up whatever was late, merged or
  * held back, and a sample that cannot be stored leaves its time to the next. The handler runs with all signals blocked; a
- * signal that comes while the agent is at work in the same thread (a hook) is a sample without a stack.
+ * signal that comes while the agent is at work in the same thread (a hook), or where there is hardly any stack left, is a
+ * sample without a stack.
  *
  * A sample may take longer than its period (a stack thousands deep, at a high rate): then the next signal is there at once, and
- * the program would never get on. After such a sample the thread rests.
+ * the program would never get on. After two such samples the thread rests.
  *
  * Most of a stack is that of the sample before: the path of nodes is kept, and only where it differs are nodes looked up.
  */
@@ -19,6 +20,7 @@
 enum {
 	NOTED = 4096,             /* pages of code whose object has its record: entries of the cache */
 	LONG_HANDLER_NS = 100000, /* from here on the thread may have been waiting for a CPU: ask for its CPU time */
+	STACK_NEED = 4096,        /* bytes of stack below the handler that a capture may use */
 	NAME_EVERY = 1024,        /* samples after which a thread's name is read again */
 	REST_FACTOR = 20 /* a sample that took much of its period is followed by that many times its length without */
 };
@@ -149,11 +151,23 @@ static void count_sample(struct agent_thread *thread, uint32_t flags)
 		thread_name(thread);
 }
 
+/* Whether the stack that the handler runs on is large enough to look at another one: the program's signal stack may be small
+ * and already in use, and a thread may be at the end of its own. */
+static bool has_room(const struct agent_thread *thread, const ucontext_t *context)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)context->uc_stack.ss_sp;
+	if (!(context->uc_stack.ss_flags & SS_DISABLE) && here - low < context->uc_stack.ss_size)
+		return here - low >= STACK_NEED;
+	if (here - thread->stack_low < thread->stack_high - thread->stack_low)
+		return here - thread->stack_low >= STACK_NEED + WIRE_PAGE; /* the lowest page is a guard */
+	return true;
+}
+
 static void take_sample(struct agent_thread *thread, const ucontext_t *context, uint64_t mono_ns, uint64_t cpu_ns)
 {
 	struct capture capture = {.node = busy_node, .flags = WIRE_SAMPLE_BUSY};
 	/* The interrupted hook may have a node half written, so that a mark made beforehand has to do. */
-	if (!thread->busy) {
+	if (!thread->busy && has_room(thread, context)) {
 		thread->busy = 1;
 		capture_stack(thread, context, &capture);
 		if (resume_was_syscall(context))
@@ -179,6 +193,15 @@ static bool is_due(const struct agent_thread *thread, enum clock_answer answer, 
 	       (answer == CLOCK_SAMPLE || cpu_ns - thread->cpu_last_ns >= period_ns + period_ns / 2);
 }
 
+/* One that is slow by itself (the first, which has everything to find; a busy machine) is no reason. */
+static void rest_if_slow(struct agent_thread *thread, uint64_t cpu_ns, uint64_t spent_ns)
+{
+	uint64_t both_ns = spent_ns < thread->spent_ns ? spent_ns : thread->spent_ns;
+	if (both_ns > agent_period_ns() / 8)
+		thread->rest_until_ns = cpu_ns + both_ns * REST_FACTOR;
+	thread->spent_ns = spent_ns;
+}
+
 static void on_clock(struct agent_thread *thread, ucontext_t *context, enum clock_answer answer)
 {
 	uint64_t start_ns = agent_mono_ns();
@@ -187,13 +210,13 @@ static void on_clock(struct agent_thread *thread, ucontext_t *context, enum cloc
 		take_sample(thread, context, start_ns, cpu_ns);
 	if (answer == CLOCK_SAMPLE && thread->clock_waits)
 		clock_settle(thread);
-	resume_interrupted(context);
 	uint64_t spent_ns = agent_mono_ns() - start_ns;
 	if (spent_ns > LONG_HANDLER_NS)
 		spent_ns = sys_thread_cpu_ns() - cpu_ns;
 	raise_by(&thread->record->handler_ns, spent_ns);
-	if (spent_ns > agent_period_ns() / 8)
-		thread->rest_until_ns = cpu_ns + spent_ns * REST_FACTOR;
+	rest_if_slow(thread, cpu_ns, spent_ns);
+	/* Last: from here on the program's handlers may run, and jump. */
+	resume_interrupted(context);
 }
 
 /* The program has taken the signal for itself: the end of sampling in this thread. */

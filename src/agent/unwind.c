@@ -212,12 +212,11 @@ static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
 }
 
 /* Code of an object that has no rule for it. Two guesses; the one that leads to a call is right. */
-static void guess_rule(struct walk *walk, const struct module_view *view, struct cfi_rule *rule)
+static void guess_rule(struct walk *walk, const struct bare_code *code, struct cfi_rule *rule)
 {
-	struct bare_code code = {(const uint8_t *)view->code, view->code, view->code_end - view->code};
 	struct cfi_rule ahead;
 	cfi_frame_pointer(rule);
-	if (!bare_look_ahead(&code, walk->ip, LOOK_AHEAD_MOST, &ahead))
+	if (!bare_look_ahead(code, walk->ip, LOOK_AHEAD_MOST, &ahead))
 		return;
 	if (leads_to_a_call(walk, &ahead) || !leads_to_a_call(walk, rule))
 		*rule = ahead;
@@ -256,9 +255,11 @@ static void find_rule(struct walk *walk, struct cfi_rule *rule)
 	uint64_t key = rule_key(pc, module_epoch());
 	if (cache_find(key, rule))
 		return;
+	walk->window_bytes = 0;
 	if (module_find(walk->thread, pc, &view)) {
-		if (cfi_find(&view.tables, pc, rule) != CFI_FOUND)
-			guess_rule(walk, &view, rule);
+		struct bare_code code = {(const uint8_t *)view.code, view.code, view.code_end - view.code};
+		if (!(walk->exact && bare_return(&code, pc, rule)) && cfi_find(&view.tables, pc, rule) != CFI_FOUND)
+			guess_rule(walk, &code, rule);
 	} else {
 		key = generated_key(walk, pc);
 		if (cache_find(key, rule))

@@ -250,6 +250,8 @@ static void classify_move(const struct decoder *decoder, struct x86_step *step)
 		return;
 	if (decoder->opcode == 0x89 && is_register)
 		say(step, X86_MOVE, operand_field(decoder), register_field(decoder), 0);
+	else if (decoder->opcode == 0x89)
+		say(step, X86_STORE, base, register_field(decoder), decoder->displacement);
 	else if (decoder->opcode == 0x8B && is_register)
 		say(step, X86_MOVE, register_field(decoder), operand_field(decoder), 0);
 	else if (decoder->opcode == 0x8B)
@@ -294,7 +296,7 @@ static void classify(const struct decoder *decoder, struct x86_step *step)
 	if (opcode < 0x40 && ((opcode & 7) == 1 || (opcode & 7) == 3))
 		classify_registers(decoder, step);
 	else if (opcode >= 0x50 && opcode <= 0x57)
-		step->kind = X86_PUSH;
+		say(step, X86_PUSH, X86_RSP, low, 0);
 	else if (opcode >= 0x58 && opcode <= 0x5F)
 		say(step, X86_POP, low, X86_RSP, 0);
 	else if (opcode == 0x68 || opcode == 0x6A || opcode == 0x9C)

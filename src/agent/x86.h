@@ -11,12 +11,13 @@
 
 enum x86_kind {
 	X86_OTHER,
-	X86_PUSH,    /* anything, 8 bytes */
+	X86_PUSH,    /* `from`, X86_NONE: something else; 8 bytes */
 	X86_POP,     /* into `to` */
 	X86_ADD_SP,  /* `value` */
 	X86_LOSE_SP, /* where it then is cannot be said */
 	X86_MOVE,    /* `to` = `from` + value, both whole registers */
 	X86_LOAD,    /* `to` = word at [from + value] */
+	X86_STORE,   /* word at [to + value] = `from` */
 	X86_LEAVE,   /* rsp = rbp, then pop rbp */
 	X86_RETURN,
 	X86_JUMP,   /* to `value` bytes behind the instruction */

@@ -22,6 +22,7 @@ static const size_t file_most = (size_t)1 << 30;
 
 struct jit_names {
 	struct map by_place; /* entry and line, to struct jit_symbol */
+	VEC(void *) owned;
 };
 
 static bool is_trusted(const struct stat *status, int pid)
@@ -168,26 +169,27 @@ static const struct jit_line *line_at(const struct jit_map *map, const struct ji
 	return found;
 }
 
-static char *copy_part(struct jit_map *map, const char *text, size_t bytes, size_t most)
+static char *copy_part(struct jit_names *names, const char *text, size_t bytes, size_t most)
 {
 	char *copy = demangle_clean(text, bytes, most);
-	vec_push(&map->texts, copy);
+	vec_push(&names->owned, copy);
 	return copy;
 }
 
-static struct jit_symbol *make_symbol(struct jit_map *map, const struct jit_entry *entry, const struct jit_line *line)
+static struct jit_symbol *make_symbol(struct jit_names *names, const struct jit_entry *entry,
+				      const struct jit_line *line)
 {
 	struct jit_name name;
 	jit_name_split(entry->name, entry->name_bytes, &name);
 	struct jit_symbol *symbol = mem_alloc(sizeof(*symbol));
-	vec_push(&map->texts, (char *)symbol);
-	symbol->name = copy_part(map, name.function, name.function_bytes, DEMANGLE_NAME_MAX);
+	vec_push(&names->owned, symbol);
+	symbol->name = copy_part(names, name.function, name.function_bytes, DEMANGLE_NAME_MAX);
 	symbol->python = name.python;
 	symbol->line = line ? line->line : name.line;
 	if (line)
-		symbol->file = copy_part(map, line->file, line->file_bytes, DEMANGLE_NAME_MAX);
+		symbol->file = copy_part(names, line->file, line->file_bytes, DEMANGLE_NAME_MAX);
 	else if (name.file)
-		symbol->file = copy_part(map, name.file, name.file_bytes, DEMANGLE_NAME_MAX);
+		symbol->file = copy_part(names, name.file, name.file_bytes, DEMANGLE_NAME_MAX);
 	return symbol;
 }
 
@@ -209,8 +211,7 @@ bool jit_map_find(const struct jit_map *map, uint64_t address, struct jit_symbol
 	uint64_t key = (uint64_t)index << 32 | (line ? (uint64_t)(line - map->lines.items) + 1 : 0);
 	struct jit_symbol *symbol = map_get(&map->names->by_place, key);
 	if (!symbol) {
-		/* What a map remembers of its answers is no part of what it says. */
-		symbol = make_symbol((struct jit_map *)(uintptr_t)map, entry, line);
+		symbol = make_symbol(map->names, entry, line);
 		map_put(&map->names->by_place, key, symbol);
 	}
 	*out = *symbol;
@@ -243,6 +244,9 @@ void jit_map_free(struct jit_map *map)
 	vec_fini(&map->entries);
 	vec_fini(&map->lines);
 	vec_fini(&map->ranges);
+	for (size_t i = 0; i < map->names->owned.len; i++)
+		free(map->names->owned.items[i]);
+	vec_fini(&map->names->owned);
 	map_fini(&map->names->by_place);
 	free(map->names);
 	free(map);

@@ -21,6 +21,11 @@ static int as_line(int64_t line)
 	return line >= 1 && line <= INT_MAX ? (int)line : 0;
 }
 
+static int as_signed(uint8_t byte)
+{
+	return byte < 128 ? byte : byte - 256;
+}
+
 static int line_lnotab(const uint8_t *table, size_t bytes, int first_line, uint32_t offset)
 {
 	int64_t line = first_line;
@@ -29,7 +34,7 @@ static int line_lnotab(const uint8_t *table, size_t bytes, int first_line, uint3
 		at += table[i];
 		if (at > offset)
 			break;
-		line += (int8_t)table[i + 1];
+		line += as_signed(table[i + 1]);
 	}
 	return as_line(line);
 }
@@ -39,7 +44,7 @@ static int line_310(const uint8_t *table, size_t bytes, int first_line, uint32_t
 	int64_t line = first_line;
 	uint64_t at = 0;
 	for (size_t i = 0; i + 1 < bytes; i += 2) {
-		int change = (int8_t)table[i + 1];
+		int change = as_signed(table[i + 1]);
 		if (change != NO_LINE_310)
 			line += change;
 		at += table[i];
@@ -101,7 +106,7 @@ static int line_311(const uint8_t *table, size_t bytes, int first_line, uint32_t
 		if (!read_change(kind, table, bytes, &at, &change))
 			return 0;
 		line += change;
-		end += ((first & 7u) + 1) * UNIT_BYTES;
+		end += ((uint64_t)(first & 7) + 1) * UNIT_BYTES;
 		if (end > offset)
 			return kind == LOCATION_NONE ? 0 : as_line(line);
 	}

@@ -50,7 +50,9 @@ static void print_number(struct reader *r, uint64_t number)
 
 static char peek(const struct reader *r)
 {
-	return r->at < r->length ? r->text[r->at] : '\0';
+	if (r->at >= r->length)
+		return '\0';
+	return r->text[r->at];
 }
 
 static bool take(struct reader *r, char wanted)

@@ -147,7 +147,7 @@ struct wire_thread {
 	_Atomic uint64_t samples, weight_ns;        /* weight_ns: sum of the weights */
 	_Atomic uint64_t truncated;                 /* stacks without their root */
 	_Atomic uint64_t unmatched;                 /* native and Python frames could not be brought together */
-	_Atomic uint64_t busy;                      /* taken while the agent itself was at work: no stack */
+	_Atomic uint64_t busy;                      /* taken while the agent was at work, or had no room to: no stack */
 	_Atomic uint64_t handler_ns;                /* CPU time spent in the handler */
 	char name[16];
 	wire_id creator; /* node of the stack that called pthread_create; 0: not known */

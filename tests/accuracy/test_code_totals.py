@@ -44,7 +44,8 @@ def test_a_hundred_short_processes_are_all_there_with_their_time(code, work, way
         assert child["weight_ns"] / 1e6 >= 20, child
     whole = seen.code.weight_s - parent["weight_ns"] / 1e9
     assert whole == within(1, 100 * END_S)(seen.truth["children_s"])
-    assert seen.code.seconds("short_work") >= 0.9 * seen.truth["children_s"], seen.code.describe()
+    # Before that they were loaded, which on a busy machine may take as long as a tenth of it.
+    assert seen.code.seconds("short_work") >= 0.97 * 100 * 0.020, seen.code.describe()
 
 
 def test_a_thousand_short_threads_are_all_there_with_their_time(code, work):

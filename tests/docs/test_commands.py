@@ -2,8 +2,8 @@
 
 Looked at are fenced blocks marked sh or console in all *.md files of the project's root and of docs/. In a console block a
 command begins with "$ " and what follows it is output; in an sh block every line is a command. Run are those that begin
-with pitot, ./something, sqlite3 or cd; a line that ends with a backslash goes on. Each has to end with status 0. ./check,
-which runs this test, is asked for its list only.
+with pitot, ./something, sqlite3 or cd, and those of the TOOLS that are installed; a line that ends with a backslash goes on.
+Each has to end with status 0. ./check, which runs this test, is asked for its list only.
 
 A comment on the line before the block, which readers of the page do not see, changes that:
 
@@ -26,6 +26,7 @@ from harness import BUILD, LIMIT_S, ROOT, Pitot
 FENCE = re.compile(r"^```(\w*)\s*$")
 MARK = re.compile(r"^<!-- (no-test|exit|setup): (.*?) -->\s*$")
 RUN = re.compile(r"^(pitot|sqlite3|cd|\./\S+)(\s|$)")
+TOOLS = ("go", "callgrind_annotate")  # readers of exports
 
 
 class Block:
@@ -39,8 +40,13 @@ class Block:
             line = line[2:] if line.startswith("$ ") else "" if not self.goes_on() else line.removeprefix("> ")
         if self.goes_on():
             self.commands[-1] = self.commands[-1][:-1] + line
-        elif RUN.match(line):
+        elif RUN.match(line) or self.is_tool(line):
             self.commands.append(line)
+
+    @staticmethod
+    def is_tool(line):
+        name = line.split(" ", 1)[0]
+        return name in TOOLS and shutil.which(name) is not None
 
     def goes_on(self):
         return bool(self.commands) and self.commands[-1].endswith("\\")

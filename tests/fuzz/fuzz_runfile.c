@@ -41,6 +41,8 @@ static void remove_folder(const char *dir, const char *path)
 	rmdir(dir);
 }
 
+static uint64_t kept; /* so that no reading can be left out */
+
 /* What was loaded can be walked without checks: an id that is wrong would be found by the sanitizer. */
 static uint64_t walk_profile(const struct profile_data *data)
 {
@@ -58,7 +60,6 @@ static uint64_t walk_profile(const struct profile_data *data)
 
 static void load_profile(const char *path)
 {
-	static volatile uint64_t kept;
 	struct profile_data *data = NULL;
 	struct err err = {0};
 	bool exists = false;

@@ -186,7 +186,8 @@ static struct str sample_dump(void)
 	put(&dump, 40, 4);
 	put(&dump, 62, 4);
 	put(&dump, 0, 8);
-	put(&dump, 0, 16);
+	put(&dump, 0, 8);
+	put(&dump, 0, 8);
 	put(&lines, 0x1000, 8);
 	put(&lines, 2, 8);
 	put(&lines, 0x1000, 8);

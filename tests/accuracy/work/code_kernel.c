@@ -11,10 +11,11 @@ enum { CHUNK = 1 << 18 };
 
 static char buffer[CHUNK];
 
+/* A read of /dev/zero ends early when any signal arrives. */
 static CODE_FUNCTION void reads(int zeros)
 {
 	for (int i = 0; i < 16; i++)
-		if (read(zeros, buffer, CHUNK) != CHUNK)
+		if (read(zeros, buffer, CHUNK) <= 0)
 			abort();
 }
 
