@@ -101,6 +101,29 @@ void code_groups_fini(struct code_groups *groups)
 	free(groups->first);
 }
 
+bool code_is_interpreter(const char *module)
+{
+	const char *slash = module ? strrchr(module, '/') : NULL, *name = slash ? slash + 1 : module;
+	return name && (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0);
+}
+
+uint32_t *code_owners(const struct code_tree *tree)
+{
+	uint32_t *owners = mem_alloc(tree->nodes.len * sizeof(*owners));
+	uint32_t *python = mem_alloc(tree->nodes.len * sizeof(*python)); /* per node: the innermost Python frame */
+	owners[CODE_ROOT] = python[CODE_ROOT] = UINT32_MAX;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		const struct code_frame *frame = &tree->frames.items[node->frame];
+		python[i] = frame->kind == FRAME_PYTHON ? node->frame : python[node->parent];
+		bool fold =
+			frame->kind == FRAME_NATIVE && python[i] != UINT32_MAX && code_is_interpreter(frame->module);
+		owners[i] = fold ? python[i] : node->frame;
+	}
+	free(python);
+	return owners;
+}
+
 void code_walk(const struct code_tree *tree, code_visit_fn *enter, code_visit_fn *leave, void *context)
 {
 	const struct code_node *nodes = tree->nodes.items;

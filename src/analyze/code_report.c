@@ -385,6 +385,7 @@ void code_report_free(struct code_report *report)
 {
 	if (!report)
 		return;
+	vec_fini(&report->functions.items);
 	vec_fini(&report->by_self.items);
 	vec_fini(&report->by_total.items);
 	vec_fini(&report->lines.items);

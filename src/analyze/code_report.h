@@ -130,7 +130,9 @@ struct code_report {
 	size_t repetitions;
 	uint64_t samples;
 	double seconds; /* that the chosen samples stand for */
-	struct code_rows by_self, by_total, lines, modules;
+	struct code_rows
+		functions; /* for people: the interpreter's own code counts for the Python function that it ran */
+	struct code_rows by_self, by_total, lines, modules; /* of functions: each by itself */
 	struct code_rows inner_lines; /* the same with the libraries' lines, where their text is known */
 	struct code_rows python;      /* Python functions; `self` with the native code that they call */
 	struct code_rows path;        /* from the root on, as long as one call has more than half of all time */

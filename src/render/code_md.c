@@ -158,7 +158,7 @@ static void put_stage(const struct page *page, const struct report_stage *stage)
 		put_table(page, "Calls", &code->calls->callees, FUNCTIONS);
 		put_table(page, "Its lines", &code->calls->lines, LINES);
 	} else if (!code->calls) {
-		put_table(page, "Function", &code->by_self, FUNCTIONS);
+		put_table(page, "Function", &code->functions, FUNCTIONS);
 		put_table(page, "With what it calls", &code->by_total, FUNCTIONS);
 		put_table(page, "Line", &code->lines, LINES);
 		put_modules(page, code);

@@ -311,21 +311,21 @@ static double largest(const struct code_rows *rows)
 
 static void put_tables(const struct term *term, const struct code_report *code, bool many)
 {
-	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->by_self.items.len);
+	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->functions.items.len);
 	size_t lines = rows_to_show(term, many ? LINES_EACH : LINES, code->lines.items.len);
 	struct code_wishes wishes = {0};
-	wish(term, &code->by_self, functions, false, &wishes);
+	wish(term, &code->functions, functions, false, &wishes);
 	wish(term, &code->lines, lines, true, &wishes);
 	if (tells_threads(term, code))
 		wish_threads(term, code, rows_to_show(term, OTHERS, code->threads.len), &wishes);
 	struct code_grid grid = code_grid_fit(term, &wishes);
-	grid.full = largest(&code->by_self);
+	grid.full = largest(&code->functions);
 	code_grid_titles(&grid, "Function", "", "Self", "Total");
-	put_functions(&grid, &code->by_self, functions);
-	if (functions < code->by_self.items.len) {
+	put_functions(&grid, &code->functions, functions);
+	if (functions < code->functions.items.len) {
 		char words[64];
 		snprintf(words, sizeof(words), "… and %zu more functions (--top N)",
-			 code->by_self.items.len - functions);
+			 code->functions.items.len - functions);
 		put_line(term, INDENT, STYLE_DIM, "", words);
 	}
 	if (term->verbose) {

@@ -128,7 +128,9 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 		if (!is_told(path, i))
 			continue;
 		told++;
-		str_append(&words, path->items.items[i].function);
+		const struct code_row *row = &path->items.items[i];
+		bool script = row->file && strcmp(row->function, "<module>") == 0;
+		str_append(&words, script ? telling_name(row->file) : row->function);
 		if (out->len) {
 			str_append(&words, arrow);
 			str_append(&words, str_text(out));
