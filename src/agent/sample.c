@@ -237,8 +237,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else if (answer != CLOCK_FOREIGN) {
 		on_clock(thread, context, answer);
 	} else if (clock_is_stale(info)) {
-		/* A clock's last word, after its thread or itself was gone. */
-		if (agent_is_on())
+		/* The last word of a clock that was replaced, or outlived its thread. */
+		if (!thread && agent_is_on())
 			atomic_fetch_add_explicit(&file_header()->lost_thread, 1, memory_order_relaxed);
 		resume_interrupted(context);
 	} else {
