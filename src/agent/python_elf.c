@@ -85,7 +85,7 @@ static bool symbol_is(const struct elf_object *object, uint32_t index, const cha
 static bool find_gnu(const struct elf_object *object, const char *name, struct elf_symbol *out)
 {
 	const uint32_t *head = (const uint32_t *)object->gnu_hash;
-	if (!guard_readable((uintptr_t)head, 16) || !head[0] || !head[2])
+	if (!guard_readable((uintptr_t)head, 16) || !head[0] || !head[2] || head[3] > 31)
 		return false;
 	uint32_t hash = hash_gnu(name);
 	const ElfW(Addr) *filter = (const ElfW(Addr) *)(head + 4);
