@@ -21,11 +21,11 @@ OPEN, ENDED_EXIT, ENDED_EXEC, ENDED_STOPPED = 0, 1, 2, 3
 BORN_EXEC, BORN_FORK = 1, 2
 CLOCK_NONE, CLOCK_PERF, CLOCK_PERF_USER, CLOCK_TICK = 0, 1, 2, 3
 
-HEADER = struct.Struct("=QII iiq QQQ II Q IIIIII QQ QQQQ 160s1024s")
+HEADER = struct.Struct("=QII iiq QQQ II Q IIIIII QQ QQQQ 160s1024s1024s")
 HEADER_FIELDS = (
     "magic version header_bytes pid ppid stage_id start_ticks start_mono_ns end_mono_ns end birth period_ns clock python "
     "python_version pages_most pages_used pages_ready cpu_start_ns cpu_end_ns start_cost_ns lost_full lost_thread "
-    "threads_missed stop_reason executable"
+    "threads_missed stop_reason executable folder"
 ).split()
 CHUNK = struct.Struct("=IIII")
 RECORD = struct.Struct("=HHI")
@@ -62,6 +62,7 @@ class Image:
                 raise Damaged(f"{path}: no wire file, or another version's")
             self.header["stop_reason"] = text(self.header["stop_reason"])
             self.header["executable"] = text(self.header["executable"])
+            self.header["folder"] = text(self.header["folder"])
             file.seek(0)
             self.content = file.read(self.header["pages_used"] * PAGE)
         self.threads, self.modules, self.codes, self.nodes, self.samples = {}, {}, {}, {}, []

@@ -11,7 +11,7 @@
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
  *	clock.c      perf_event_open or timer_create per thread
  *	sample.c     the signal handler: capture, weigh, store
- *	resume.c     undoes the EINTR that the handler's signal caused
+ *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
@@ -67,7 +67,8 @@ struct agent_thread {
 	bool timer_runs;
 	int timer;
 	uint64_t cpu_last_ns;
-	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last one took too long */
+	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last ones took too long */
+	uint64_t spent_ns;      /* by the last sample */
 	/* The stack before, root first, with its nodes: most of the next one is the same. */
 	unsigned last_depth;
 	struct path_step {

@@ -90,6 +90,10 @@ bool sample_install(void);
 void sample_hold(bool hold);                      /* block or unblock our signal in the calling thread */
 void sample_prepare(struct agent_thread *thread); /* once per file, before the first clock runs */
 
+/* finish.c */
+bool finish_knows(uint32_t number);
+void finish_transfer(ucontext_t *context, int number);
+
 /* resume.c */
 bool resume_was_syscall(const ucontext_t *context);
 void resume_interrupted(ucontext_t *context);

@@ -163,7 +163,8 @@ unsigned python_frames(struct agent_thread *thread, uintptr_t state, const struc
 /* One frame that does not run: of a suspended coroutine. False: not a frame. */
 bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out);
 
-/* python_code.c. 0 where there is no room. */
+/* python_code.c. 0 where there is no room; PYTHON_SHIM for the interpreter's own frame around an __init__ (3.13 on). */
+#define PYTHON_SHIM UINT32_MAX
 wire_id python_code(struct agent_thread *thread, uintptr_t code);
 wire_id python_task_name(struct agent_thread *thread, uintptr_t task, uintptr_t name);
 

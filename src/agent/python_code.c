@@ -132,8 +132,17 @@ static uint64_t code_print(uintptr_t code)
 	return print | 1;
 }
 
+/* Not compiled from anything: one text serves as its name and its file. */
+static bool is_shim(uintptr_t code)
+{
+	return !python_int(code + python.at.code_first_line) &&
+	       python_word(code + python.at.code_name) == python_word(code + python.at.code_file);
+}
+
 wire_id python_code(struct agent_thread *thread, uintptr_t code)
 {
+	if (is_shim(code))
+		return PYTHON_SHIM;
 	uint64_t print = code_print(code);
 	if (!print)
 		return 0;

@@ -71,6 +71,8 @@ static bool push(struct walk *walk, uintptr_t frame, uintptr_t c_address, bool i
 	struct python_frame *out = &walk->thread->python[walk->count];
 	if (!python_frame_read(walk->thread, frame, out))
 		return false;
+	if (out->code == PYTHON_SHIM)
+		return true;
 	out->c_address = c_address;
 	out->is_entry = is_entry;
 	walk->count++;
@@ -147,9 +149,11 @@ static uintptr_t walk_owned(struct walk *walk, uintptr_t frame)
 				walk->thread->python[last].is_entry = true;
 			return before;
 		}
-		last = walk->count;
+		unsigned pushed = walk->count;
 		if (!push(walk, frame, 0, false))
 			return 0;
+		if (walk->count > pushed)
+			last = pushed;
 		frame = before;
 	}
 	return 0;

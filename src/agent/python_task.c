@@ -271,7 +271,7 @@ static unsigned push_suspended(struct agent_thread *thread, uintptr_t coroutine,
 	}
 	while (depth-- && count < WIRE_STACK_MAX) {
 		struct python_frame *out = &thread->python[count];
-		if (!python_frame_read(thread, frames[depth], out))
+		if (!python_frame_read(thread, frames[depth], out) || out->code == PYTHON_SHIM)
 			break;
 		out->awaits = true;
 		count++;

@@ -7,7 +7,7 @@
  * sample without a stack.
  *
  * A sample may take longer than its period (a stack thousands deep, at a high rate): then the next signal is there at once, and
- * the program would never get on. After such a sample the thread rests.
+ * the program would never get on. After two such samples the thread rests.
  *
  * Most of a stack is that of the sample before: the path of nodes is kept, and only where it differs are nodes looked up.
  */
@@ -193,6 +193,15 @@ static bool is_due(const struct agent_thread *thread, enum clock_answer answer, 
 	       (answer == CLOCK_SAMPLE || cpu_ns - thread->cpu_last_ns >= period_ns + period_ns / 2);
 }
 
+/* One that is slow by itself (the first, which has everything to find; a busy machine) is no reason. */
+static void rest_if_slow(struct agent_thread *thread, uint64_t cpu_ns, uint64_t spent_ns)
+{
+	uint64_t both_ns = spent_ns < thread->spent_ns ? spent_ns : thread->spent_ns;
+	if (both_ns > agent_period_ns() / 8)
+		thread->rest_until_ns = cpu_ns + both_ns * REST_FACTOR;
+	thread->spent_ns = spent_ns;
+}
+
 static void on_clock(struct agent_thread *thread, ucontext_t *context, enum clock_answer answer)
 {
 	uint64_t start_ns = agent_mono_ns();
@@ -201,13 +210,13 @@ static void on_clock(struct agent_thread *thread, ucontext_t *context, enum cloc
 		take_sample(thread, context, start_ns, cpu_ns);
 	if (answer == CLOCK_SAMPLE && thread->clock_waits)
 		clock_settle(thread);
-	resume_interrupted(context);
 	uint64_t spent_ns = agent_mono_ns() - start_ns;
 	if (spent_ns > LONG_HANDLER_NS)
 		spent_ns = sys_thread_cpu_ns() - cpu_ns;
 	raise_by(&thread->record->handler_ns, spent_ns);
-	if (spent_ns > agent_period_ns() / 8)
-		thread->rest_until_ns = cpu_ns + spent_ns * REST_FACTOR;
+	rest_if_slow(thread, cpu_ns, spent_ns);
+	/* Last: from here on the program's handlers may run, and jump. */
+	resume_interrupted(context);
 }
 
 /* The program has taken the signal for itself: the end of sampling in this thread. */

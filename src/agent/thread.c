@@ -110,7 +110,7 @@ static bool write_record(struct thread_slot *slot, bool is_main)
 	struct agent_thread *thread = &slot->thread;
 	thread->samples = NULL;
 	thread->last_depth = 0;
-	thread->rest_until_ns = 0;
+	thread->rest_until_ns = thread->spent_ns = 0;
 	thread->record_id = 0;
 	struct wire_thread *record = file_record(thread, WIRE_THREAD, sizeof(*record));
 	thread->record = record;

@@ -5,8 +5,7 @@
 
 static const uint32_t NONE = UINT32_MAX;
 
-/* 2: the whole name, 1: its last part, 0: not this one. */
-static int match(const char *function, const char *name)
+int code_name_match(const char *function, const char *name)
 {
 	size_t length = strlen(function), wanted = strlen(name);
 	if (strcmp(function, name) == 0)
@@ -22,7 +21,7 @@ static uint32_t find_function(const struct code_rows_of *of, const char *name)
 	int best_match = 0;
 	for (uint32_t i = 0; i < of->groups[GROUP_FUNCTION].count; i++) {
 		const struct code_sum *sum = &of->sums[GROUP_FUNCTION][i];
-		int how = match(of->tree->frames.items[of->groups[GROUP_FUNCTION].first[i]].function, name);
+		int how = code_name_match(of->tree->frames.items[of->groups[GROUP_FUNCTION].first[i]].function, name);
 		bool more = best != NONE && sum->total_ns > of->sums[GROUP_FUNCTION][best].total_ns;
 		if (how == 0 || sum->total_ns == 0 || how < best_match || (how == best_match && best != NONE && !more))
 			continue;

@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { PATH_MOST = 64 }; /* steps */
+
 /* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
 static void sum_lines(struct code_rows_of *of)
 {
@@ -225,22 +227,55 @@ static void sort_shares(struct code_report *out)
 		qsort(out->tasks.items, out->tasks.len, sizeof(*out->tasks.items), by_task);
 }
 
-/* Children come after their parents, so the first node of the last depth that qualifies is found in one pass. */
+/* The function that most of the time below the path's nodes went on in; CODE_NO_FRAME: none has more than half of all. */
+static uint32_t next_on_path(const struct code_rows_of *of, const bool *on_path, struct code_sum *sums)
+{
+	const struct code_tree *tree = of->tree;
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	uint32_t best = CODE_NO_FRAME;
+	memset(sums, 0, functions->count * sizeof(*sums));
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		if (!on_path[node->parent])
+			continue;
+		uint32_t function = functions->of[node->frame];
+		sums[function].self_ns += node->self_ns;
+		sums[function].self_samples += node->self_samples;
+		sums[function].total_ns += node->total_ns;
+		sums[function].total_samples += node->total_samples;
+		if (2 * sums[function].total_ns > tree->nodes.items[CODE_ROOT].total_ns)
+			best = function;
+	}
+	return best;
+}
+
+/* By function: calls from several lines are one step. */
 static void add_path(const struct code_rows_of *of, struct code_report *out)
 {
 	const struct code_tree *tree = of->tree;
-	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
-	uint32_t at = CODE_ROOT;
-	for (size_t i = 1; i < tree->nodes.len; i++) {
-		const struct code_node *node = &tree->nodes.items[i];
-		if (node->parent != at || 2 * node->total_ns <= all_ns)
-			continue;
-		struct code_row row = code_row_of_frame(of, node->frame);
-		row.self = code_share_of(&of->scale, node->self_ns, node->self_samples);
-		row.total = code_share_of(&of->scale, node->total_ns, node->total_samples);
+	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
+	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
+	bool *on_path = mem_alloc(tree->nodes.len), *next = mem_alloc(tree->nodes.len);
+	on_path[CODE_ROOT] = true;
+	for (size_t depth = 0; depth < PATH_MOST; depth++) {
+		uint32_t function = next_on_path(of, on_path, sums);
+		if (function == CODE_NO_FRAME)
+			break;
+		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, function);
+		row.self = code_share_of(&of->scale, sums[function].self_ns, sums[function].self_samples);
+		row.total = code_share_of(&of->scale, sums[function].total_ns, sums[function].total_samples);
 		vec_push(&out->path.items, row);
-		at = (uint32_t)i;
+		next[CODE_ROOT] = false;
+		for (size_t i = 1; i < tree->nodes.len; i++)
+			next[i] = on_path[tree->nodes.items[i].parent] &&
+				  functions->of[tree->nodes.items[i].frame] == function;
+		bool *old = on_path;
+		on_path = next;
+		next = old;
 	}
+	free(on_path);
+	free(next);
+	free(sums);
 }
 
 /* A sample stands for the time before it: what lies in the bucket of its own moment is off by a period at most. */

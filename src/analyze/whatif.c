@@ -71,7 +71,7 @@ int whatif_parse(const struct plan *plan, const char *text, struct whatif_change
 			       text, equals + 1);
 	free(name);
 	if (!code)
-		*out = (struct whatif_change){stage, old_s, new_s};
+		*out = (struct whatif_change){.stage = stage, .old_s = old_s, .new_s = new_s};
 	return code;
 }
 
@@ -119,7 +119,7 @@ void whatif_compute(const struct plan *plan, const struct whatif_change *changes
 	out->new_s = plan_predict_s(plan, walls, out->jobs);
 	find_next(out, walls);
 	for (size_t i = 0; i < count; i++)
-		walls[changes[i].stage] = 0;
+		walls[changes[i].stage] = changes[i].least_s;
 	out->limit_s = plan_predict_s(plan, walls, out->jobs);
 	free(walls);
 }

@@ -15,6 +15,8 @@
 struct whatif_change {
 	size_t stage;
 	double old_s, new_s;
+	double least_s; /* at best: 0 where the stage itself is what gets faster, more where a part of it does */
+	bool part;
 };
 
 struct whatif {
@@ -22,9 +24,9 @@ struct whatif {
 	VEC(struct whatif_change) changes;
 	int jobs;            /* of the prediction */
 	double old_s, new_s; /* the run */
-	double limit_s;      /* the run with the changed stages taking no time at all */
-	size_t next;         /* the longest stage on the new critical path; SIZE_MAX: none */
-	double next_s;       /* its time */
+	double limit_s; /* the run with the changed stages as fast as they could get: no time at all, or what is left */
+	size_t next;    /* the longest stage on the new critical path; SIZE_MAX: none */
+	double next_s;  /* its time */
 	struct schedule before, after;
 };
 

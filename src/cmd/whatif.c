@@ -1,5 +1,6 @@
 /* whatif.c - pitot whatif: what the run would take if its stages took another time. */
 #include "render/whatif.h"
+#include "analyze/whatif_code.h"
 #include "cmd/open_run.h"
 #include "store/history.h"
 
@@ -12,8 +13,6 @@ struct whatif_args {
 	int64_t jobs, width;
 };
 
-typedef VEC(struct whatif_change) change_list;
-
 static const struct opt whatif_options[] = {
 	{"jobs", 'j', OPT_INTEGER, offsetof(struct whatif_args, jobs), "N", "stages that may run side by side"},
 	{"format", 'f', OPT_CHOICE, offsetof(struct whatif_args, format), "term|json", "how to show it"},
@@ -24,33 +23,46 @@ static const struct opt whatif_options[] = {
 
 extern const struct cmd cmd_whatif;
 
-static int parse_changes(const struct plan *plan, const struct opt_texts *rest, size_t first, change_list *out,
-			 struct err *err)
+/* Each stage has one new time. */
+static int check_again(const struct whatif_changes *changes, size_t known, const char *text, struct err *err)
+{
+	for (size_t i = known; i < changes->items.len; i++)
+		for (size_t k = 0; k < known; k++)
+			if (changes->items.items[k].stage == changes->items.items[i].stage)
+				return err_set(err, ERR_USAGE, "'%s': that stage has a new time already", text);
+	return 0;
+}
+
+static int parse_changes(const struct report *report, const struct plan *plan, const struct opt_texts *rest,
+			 size_t first, struct whatif_changes *out, struct err *err)
 {
 	for (size_t i = first; i < rest->len; i++) {
 		struct whatif_change change;
-		int code = whatif_parse(plan, rest->items[i], &change, err);
-		if (code)
-			return code;
-		for (size_t k = 0; k < out->len; k++)
-			if (out->items[k].stage == change.stage)
-				return err_set(err, ERR_USAGE, "'%s': that stage has a new time already",
-					       rest->items[i]);
-		vec_push(out, change);
+		size_t known = out->items.len;
+		bool code = whatif_is_code(rest->items[i]);
+		int status = code ? whatif_parse_code(report, plan, rest->items[i], out, err)
+				  : whatif_parse(plan, rest->items[i], &change, err);
+		if (status)
+			return status;
+		if (!code)
+			vec_push(&out->items, change);
+		status = check_again(out, known, rest->items[i], err);
+		if (status)
+			return status;
 	}
 	return 0;
 }
 
-static int show(const struct plan *plan, const change_list *changes, const struct whatif_args *args)
+static int show(const struct plan *plan, const struct whatif_changes *changes, const struct whatif_args *args)
 {
 	struct render_options options;
 	struct str text = {0};
 	struct whatif whatif;
-	whatif_compute(plan, changes->items, changes->len, (int)args->jobs, &whatif);
+	whatif_compute(plan, changes->items.items, changes->items.len, (int)args->jobs, &whatif);
 	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, false, &options);
 	if (args->format && strcmp(args->format, "json") == 0)
 		whatif_json(&whatif, &text);
-	else if (changes->len || args->jobs)
+	else if (changes->items.len || args->jobs)
 		whatif_term(&whatif, &options, &text);
 	else
 		whatif_table_term(&whatif, &options, &text);
@@ -65,7 +77,7 @@ static int ask(const char *path, const struct opt_texts *rest, size_t first, con
 	struct err err;
 	struct opened_run run;
 	struct plan plan;
-	change_list changes = {0};
+	struct whatif_changes changes = {0};
 	if (opened_run_load(path, &run, &err) != 0)
 		return cmd_fail(&cmd_whatif, &err);
 	plan_from_report(&run.report, &plan);
@@ -73,9 +85,9 @@ static int ask(const char *path, const struct opt_texts *rest, size_t first, con
 	if (!(plan.measured_s > 0))
 		code = err_set(&err, ERR_INPUT, "no stage of this run has ended: there is no time to predict from");
 	else
-		code = parse_changes(&plan, rest, first, &changes, &err);
+		code = parse_changes(&run.report, &plan, rest, first, &changes, &err);
 	status = code ? cmd_fail(&cmd_whatif, &err) : show(&plan, &changes, args);
-	vec_fini(&changes);
+	vec_fini(&changes.items);
 	plan_fini(&plan);
 	opened_run_fini(&run);
 	return status;
@@ -113,7 +125,7 @@ out:
 }
 
 const struct cmd cmd_whatif = {.name = "whatif",
-			       .summary = "predict the run's time if stages took another time",
-			       .arguments = "[RUN] [STAGE=2x|-3s|12s|0 ...] [--jobs N]",
+			       .summary = "predict the run's time if stages or functions took another time",
+			       .arguments = "[RUN] [STAGE=2x|-3s|12s|0 ...] [function:NAME=2x ...] [--jobs N]",
 			       .options = whatif_options,
 			       .run = run_whatif};

@@ -151,13 +151,32 @@ void code_grid_titles(const struct code_grid *grid, const char *name, const char
 	term_end_line(term);
 }
 
-void code_grid_texts(const struct code_grid *grid, const char *name, const char *place)
+/* The end of a place says most: the line, the file. So it is its beginning that is cut off. */
+static void put_place(const struct code_grid *grid, const char *place)
 {
 	const struct term *term = grid->term;
-	put_gap(term, INDENT);
-	put_cell(term, STYLE_PLAIN, name, grid->name, false);
+	const char *ellipsis = term->unicode ? "…" : "..";
+	char *clean = text_clean(place, term->unicode);
+	const char *at = clean;
+	struct str cell = {0};
+	if ((int)str_columns(clean) > grid->place) {
+		int room = grid->place - (int)str_columns(ellipsis);
+		while (*at && (int)str_columns(at) > room)
+			at += text_fitting_bytes(at, 1) ? text_fitting_bytes(at, 1) : text_fitting_bytes(at, 2);
+		str_append(&cell, ellipsis);
+	}
+	str_append(&cell, at);
+	put_cell(term, STYLE_DIM, str_text(&cell), grid->place, false);
+	str_fini(&cell);
+	free(clean);
+}
+
+void code_grid_texts(const struct code_grid *grid, const char *name, const char *place)
+{
+	put_gap(grid->term, INDENT);
+	put_cell(grid->term, STYLE_PLAIN, name, grid->name, false);
 	if (grid->place) {
-		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, place, grid->place, false);
+		put_gap(grid->term, GAP);
+		put_place(grid, place);
 	}
 }

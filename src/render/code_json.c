@@ -213,6 +213,34 @@ static void put_timeline(struct json *json, const struct code_report *code)
 	json_object_end(json);
 }
 
+static void put_about(struct json *json, const char *key, const struct code_about *about)
+{
+	json_object_begin(json, key);
+	put_share(json, "total", &about->share);
+	if (about->line.function) {
+		json_object_begin(json, "from");
+		put_place(json, &about->line);
+		json_object_end(json);
+	} else {
+		json_put_null(json, "from");
+	}
+	json_object_end(json);
+}
+
+static void put_topics(struct json *json, const struct code_report *code)
+{
+	static const char *const names[TOPIC_COUNT] = {
+#define TOPIC_NAME(id, name) name,
+		CODE_TOPICS(TOPIC_NAME)
+#undef TOPIC_NAME
+	};
+	json_object_begin(json, "topics");
+	put_about(json, "interpreting Python", &code->interpreter);
+	for (int i = 0; i < TOPIC_COUNT; i++)
+		put_about(json, names[i], &code->topics[i]);
+	json_object_end(json);
+}
+
 void code_json(struct json *json, const struct code_report *code, size_t top)
 {
 	if (!code) {
@@ -232,9 +260,11 @@ void code_json(struct json *json, const struct code_report *code, size_t top)
 	json_put_integer(json, "functions", (int64_t)code->by_total.items.len);
 	put_rows(json, "functions_by_self", &code->by_self, top);
 	put_rows(json, "functions_by_total", &code->by_total, top);
+	put_rows(json, "python_functions", &code->python, top);
 	put_rows(json, "lines", &code->lines, top);
 	put_rows(json, "modules", &code->modules, top);
 	put_rows(json, "path", &code->path, top);
+	put_topics(json, code);
 	put_threads(json, code, top);
 	put_processes(json, code, top);
 	put_timeline(json, code);

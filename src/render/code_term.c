@@ -239,9 +239,13 @@ static void put_summary(const struct term *term, const struct code_report *code)
 	int room = term->columns - flow.column - 2;
 	size_t count = room < CODE_BUCKETS ? (room > 0 ? (size_t)room : 0) : CODE_BUCKETS;
 	if (count >= 10 && code->timeline.len == CODE_BUCKETS) {
-		double values[CODE_BUCKETS] = {0};
-		for (size_t i = 0; i < CODE_BUCKETS; i++)
+		double values[CODE_BUCKETS] = {0}, buckets[CODE_BUCKETS] = {0};
+		for (size_t i = 0; i < CODE_BUCKETS; i++) {
 			values[i * count / CODE_BUCKETS] += code->timeline.items[i];
+			buckets[i * count / CODE_BUCKETS]++;
+		}
+		for (size_t i = 0; i < count; i++)
+			values[i] /= buckets[i];
 		str_append(term->out, "  ");
 		format_sparkline(values, count, 0, term->unicode, term->out);
 	}

@@ -108,9 +108,11 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 	const struct code_rows *path = &code->path;
 	const char *arrow = unicode ? " → " : " > ";
 	struct str words = {0};
+	size_t told = 0;
 	for (size_t i = path->items.len; i-- > 0;) {
 		if (!is_told(path, i))
 			continue;
+		told++;
 		str_append(&words, path->items.items[i].function);
 		if (out->len) {
 			str_append(&words, arrow);
@@ -127,6 +129,9 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 		if (!fits)
 			break;
 	}
+	/* One step alone is the program's beginning. */
+	if (told < 2)
+		str_clear(out);
 	str_fini(&words);
 }
 

@@ -82,7 +82,13 @@ static void put_limit(const struct whatif *whatif, const struct render_options *
 	format_seconds(whatif->limit_s, limit);
 	str_appendf(&text, "%s, ", limit);
 	put_times_as_fast(&text, speed_up(whatif->old_s, whatif->limit_s));
-	str_appendf(&text, ", however fast %s", whatif->changes.len == 1 ? "that stage gets" : "those stages get");
+	bool part = false;
+	for (size_t i = 0; i < whatif->changes.len; i++)
+		part = part || whatif->changes.items[i].part;
+	str_appendf(&text, ", however fast %s",
+		    part                       ? "that gets"
+		    : whatif->changes.len == 1 ? "that stage gets"
+					       : "those stages get");
 	put_row(options, "at best", str_text(&text), out);
 	str_fini(&text);
 }

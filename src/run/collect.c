@@ -169,6 +169,17 @@ static void store_stage_metrics(struct collect *collect, const struct stage_sum 
 	collect_stored(collect, store_metrics(store, sum->stage.id, values, collect->err));
 }
 
+/* A few are a remark; more than one in a hundred puts the shares in doubt. */
+static void remark_on_losses(struct collect *collect, const struct stage_sum *sum)
+{
+	if (sum->lost)
+		collect_remark(
+			collect, sum->stage.id, sum->lost > sum->samples / 100,
+			"%llu samples of the code were lost beside %llu that were kept: no room, or threads that "
+			"had just begun",
+			(unsigned long long)sum->lost, (unsigned long long)sum->samples);
+}
+
 static void store_remarks(struct collect *collect)
 {
 	for (size_t i = 0; i < collect->remarks.len && !collect->code; i++) {
@@ -224,8 +235,10 @@ int collect_profiles(const struct collect_options *options, struct err *err)
 		gap_store_all(&collect);
 	if (!collect.code)
 		source_store_all(&collect);
-	for (size_t i = 0; i < collect.stages.len && !collect.code; i++)
+	for (size_t i = 0; i < collect.stages.len && !collect.code; i++) {
 		store_stage_metrics(&collect, &collect.stages.items[i]);
+		remark_on_losses(&collect, &collect.stages.items[i]);
+	}
 	store_remarks(&collect);
 	if (!collect.code)
 		collect_stored(&collect, store_commit(options->store, err));

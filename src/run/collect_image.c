@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "run/collect_inside.h"
+#include "store/owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -218,6 +219,9 @@ static char *note_text(const struct wire_summary *summary)
 		return mem_strdup("this version of Python is not known: native frames only");
 	if (summary->python == WIRE_PYTHON_NO_SYMBOLS)
 		return mem_strdup("the interpreter's symbols are missing: native frames only");
+	if (summary->end == WIRE_OPEN && summary->start_ticks &&
+	    owner_start_ticks(summary->pid) == summary->start_ticks)
+		return mem_strdup("it was still running when its samples were collected");
 	return NULL;
 }
 
@@ -234,10 +238,6 @@ static void remark_on(struct storing *storing, const struct profile_process *row
 			"the code was sampled at the kernel's tick (%ld Hz at most), because perf events are not "
 			"allowed (see pitot doctor)",
 			clock_tick_hz());
-	if (row->lost)
-		collect_remark(collect, stage, true,
-			       "samples of the code were lost (no room in the wire file, or threads "
-			       "without a clock)");
 	if (summary->python == WIRE_PYTHON_UNKNOWN_VERSION)
 		collect_remark(collect, stage, true, "Python %s is not known to this pitot: native frames only",
 			       row->python);
@@ -479,6 +479,7 @@ void image_store(struct collect *collect, struct image *image)
 	if (well && sum) {
 		sum->images++;
 		sum->samples += process.samples;
+		sum->lost += process.lost;
 		sum->weight_ns += process.weight_ns;
 		sum->cpu_ns += cpu_ns;
 		sum->handler_ns += process.handler_ns;

@@ -28,7 +28,7 @@ struct image {
 /* What is known of a profiled stage once all its images are stored. */
 struct stage_sum {
 	struct collect_stage stage;
-	uint64_t images, samples, weight_ns, cpu_ns, handler_ns;
+	uint64_t images, samples, lost, weight_ns, cpu_ns, handler_ns;
 	double gap_s;
 };
 

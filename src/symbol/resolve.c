@@ -2,8 +2,8 @@
  * resolve.c - one object: its file is opened, its symbol tables and debug information are read, and every wanted address
  * gets its frames.
  *
- * Names: the debug information's, through the linker's name where there is one, so that a function has the same name
- * wherever it comes from; the symbol table's where the debug information has none; "[libfoo.so+0x1230]" where neither
+ * Names: the debug information's, through the linker's name in C++ and Rust, so that a function has the same name wherever
+ * it comes from; the symbol table's where the debug information has none; "[libfoo.so+0x1230]" where neither
  * knows, with the address at which the unwind table says that the function begins, so that all of a nameless function is
  * one entry.
  */
@@ -16,6 +16,7 @@
 #include "symbol/object.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct resolver {
 	struct symbol_object *object;
@@ -31,6 +32,41 @@ const char *object_keep(struct symbol_object *object, char *text)
 	return text;
 }
 
+/* Takes "/./", "//" and "/part/.." out of an absolute path, in place. */
+static void shorten_path(char *path)
+{
+	char *out = path;
+	for (const char *at = path; *at;) {
+		const char *part = at + strspn(at, "/");
+		size_t length = strcspn(part, "/");
+		at = part + length;
+		if (length == 0 || (length == 1 && part[0] == '.'))
+			continue;
+		if (length == 2 && part[0] == '.' && part[1] == '.') {
+			while (out > path && *--out != '/')
+				continue;
+			continue;
+		}
+		*out++ = '/';
+		memmove(out, part, length);
+		out += length;
+	}
+	*out = '\0';
+}
+
+/* Owned by the caller. Where a part is a symbolic link, only the long form may lead to the file. */
+static char *whole_path(const char *folder, const char *name)
+{
+	char *whole = folder && folder[0] == '/' ? file_join(folder, name) : mem_strdup(name);
+	if (whole[0] != '/' || (!strstr(whole, "/.") && !strstr(whole, "//")))
+		return whole;
+	char *brief = mem_strdup(whole);
+	shorten_path(brief);
+	bool misled = access(whole, F_OK) == 0 && access(brief, F_OK) != 0;
+	free(misled ? brief : whole);
+	return misled ? whole : brief;
+}
+
 const char *object_file(struct symbol_object *object, const char *name, const char *folder)
 {
 	if (!name || !name[0])
@@ -38,7 +74,7 @@ const char *object_file(struct symbol_object *object, const char *name, const ch
 	uint64_t key = (uint64_t)(uintptr_t)name;
 	char *ours = map_get(&object->files, key);
 	if (!ours) {
-		char *whole = folder && folder[0] == '/' ? file_join(folder, name) : mem_strdup(name);
+		char *whole = whole_path(folder, name);
 		ours = demangle_clean(whole, strlen(whole), FILE_NAME_MAX);
 		free(whole);
 		object_keep(object, ours);
@@ -70,17 +106,26 @@ static const char *table_name(struct resolver *resolver, uint64_t pc)
 	return entry ? function_entry_name(entry, resolver->object) : unknown_name(resolver, pc);
 }
 
-/* A function of C++ or Rust without a linker's name in the debug information has one in the symbol table, with its namespace. */
-static bool is_mangled(const struct function_entry *entry)
+/* C++ and Rust. Other linkers' names say less than the source's: glibc's close is __GI___close, Fortran's dgemm is dgemm_. */
+static bool is_mangled(const char *symbol)
 {
-	return entry && entry->symbol[0] == '_' && (entry->symbol[1] == 'Z' || entry->symbol[1] == 'R');
+	return symbol && symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R');
+}
+
+/* A function of C++ or Rust without a linker's name in the debug information has one in the symbol table, with its namespace. */
+static bool table_knows_more(struct resolver *resolver, const struct inline_frame *frame, uint64_t pc)
+{
+	if (is_mangled(frame->symbol))
+		return false;
+	const struct function_entry *entry = function_list_find(&resolver->functions, pc);
+	return !frame->name || (entry && is_mangled(entry->symbol));
 }
 
 static const char *frame_name(struct resolver *resolver, const struct inline_frame *frame, uint64_t pc, bool inlined)
 {
-	if (!frame->symbol && !inlined && (!frame->name || is_mangled(function_list_find(&resolver->functions, pc))))
+	if (!inlined && table_knows_more(resolver, frame, pc))
 		return table_name(resolver, pc);
-	const char *text = frame->symbol ? frame->symbol : frame->name;
+	const char *text = is_mangled(frame->symbol) || !frame->name ? frame->symbol : frame->name;
 	if (!text || !text[0])
 		return "[inlined]";
 	char *name = map_get(&resolver->names, frame->identity);

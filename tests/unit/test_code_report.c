@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "analyze/report.h"
+#include "analyze/whatif_code.h"
 #include "code_profile.h"
 #include "near.h"
 #include "render/render.h"
@@ -266,6 +267,34 @@ static void frames_without_a_name_are_one_row_per_object(void **state)
 	assert_string_equal(code->by_self.items.items[0].function, "[libz.so.1]");
 }
 
+/* train takes 2.5 of the 3 s of CPU time of a stage of 2 s on more than one core: 5/6 of its elapsed time. */
+static void a_faster_function_is_amdahl_on_its_share_of_the_stage(void **state)
+{
+	struct fixture *f = *state;
+	struct plan plan;
+	struct whatif_changes changes = {0};
+	struct err err;
+	plan_from_report(&f->report, &plan);
+	assert_int_equal(whatif_parse_code(&f->report, &plan, "function:train=2x", &changes, &err), ERR_INPUT);
+	assert_non_null(strstr(err.text, "--cpu"));
+	look(f, 0, &(struct code_request){0});
+	assert_int_equal(whatif_parse_code(&f->report, &plan, "function:train=2x", &changes, &err), 0);
+	assert_int_equal(changes.items.len, 1);
+	assert_near(changes.items.items[0].new_s, 2 - 2 * 5.0 / 6 / 2, 1e-9);
+	assert_near(changes.items.items[0].least_s, 2 - 2 * 5.0 / 6, 1e-9);
+	changes.items.len = 0;
+	assert_int_equal(whatif_parse_code(&f->report, &plan, "function:train=0", &changes, &err), 0);
+	assert_near(changes.items.items[0].new_s, changes.items.items[0].least_s, 1e-12);
+	assert_int_equal(whatif_parse_code(&f->report, &plan, "function:nobody=2x", &changes, &err), ERR_INPUT);
+	static const char *const bad[] = {
+		"function:train",    "function:=2x",        "function:train=",  "function:train=-2x",
+		"function:train=0x", "function:train=nanx", "function:train=3s"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(whatif_parse_code(&f->report, &plan, bad[i], &changes, &err), ERR_USAGE);
+	vec_fini(&changes.items);
+	plan_fini(&plan);
+}
+
 /* ---- pages ---- */
 
 static char *page_of(struct fixture *f, const char *format, const struct render_options *options)
@@ -361,6 +390,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(seconds_are_of_one_repetition),
 	TEST(a_stage_without_a_profile_has_none),
 	TEST(frames_without_a_name_are_one_row_per_object),
+	TEST(a_faster_function_is_amdahl_on_its_share_of_the_stage),
 	TEST(the_section_fits_every_width),
 	TEST(the_page_tells_functions_lines_and_doubts),
 	TEST(names_from_a_program_reach_no_terminal_as_commands),

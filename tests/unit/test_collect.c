@@ -426,6 +426,55 @@ static void a_file_without_threads_still_has_its_startup(void **state)
 	assert_int_equal(weight_on(f, "[startup before the agent]"), 10 * MS);
 }
 
+static void fill_all(struct wire_make *make, uint64_t start)
+{
+	fill_main(make, start);
+	wire_id task = wire_make_task(make, "task");
+	wire_make_module(make, 0x10000, 0x20000, 0x10000, 0, "/bin/sh");
+	wire_id root = wire_make_node(make, 0, WIRE_NODE_NATIVE, 0x11235);
+	wire_id leaf = wire_make_node(make, root, WIRE_NODE_NATIVE, 0xdead0);
+	struct wire_thread *thread = wire_make_thread(make, 101, "worker");
+	thread->creator = root;
+	thread->start_routine = 0x11000;
+	thread->cpu_end_ns = 5 * MS;
+	wire_make_sample(make, 1, start + 1100 * MS, leaf, 2 * MS, 0, task);
+}
+
+/* The part of the file that holds something: most of it is empty. */
+static size_t place_of(uint64_t random)
+{
+	static const struct {
+		size_t at, size;
+	} parts[] = {{0, 512},
+		     {MAKE_RECORDS_AT * WIRE_PAGE, 1024},
+		     {MAKE_NODES_AT * WIRE_PAGE, 128},
+		     {MAKE_SAMPLES_AT * WIRE_PAGE, 80},
+		     {(MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES) * WIRE_PAGE, 64}};
+	size_t part = random % 5;
+	return parts[part].at + (random >> 8) % parts[part].size;
+}
+
+static void whatever_bytes_are_changed_the_run_file_can_be_read(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t random = 88172645463325252ull;
+	for (int file = 0; file < 400; file++) {
+		char name[32];
+		struct wire_make *make = begin(f, 100 + file);
+		fill_all(make, f->start);
+		for (int change = 0; change < 1 + file % 7; change++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			make->bytes[place_of(random)] = change % 2 ? 0xFF : (uint8_t)(random >> 40);
+		}
+		snprintf(name, sizeof(name), "%d-0.wire", 100 + file);
+		put_wire(f, name);
+	}
+	collect(f); /* loads it */
+	assert_true(f->data->processes.len > 200 && f->data->processes.len <= 400);
+}
+
 static void a_folder_that_is_gone_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -452,6 +501,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_RUN(damage_and_trouble_are_told_and_passed_over),
 	ON_A_RUN(numbers_that_cannot_be_are_not_believed),
 	ON_A_RUN(a_file_without_threads_still_has_its_startup),
+	ON_A_RUN(whatever_bytes_are_changed_the_run_file_can_be_read),
 	ON_A_RUN(a_folder_that_is_gone_is_told),
 };
 

@@ -216,6 +216,41 @@ static void packed_symbols_are_read(void **state)
 	symbol_table_free(answer.table);
 }
 
+static void the_names_of_sources_are_short_but_lead_to_the_file(void **state)
+{
+	(void)state;
+	unsetenv("PITOT_DEBUG_DIR");
+	assert_int_equal(case_run("rm -rf ./* && mkdir -p src deep/er/out && ln -s deep/er link && mkdir deep/src"), 0);
+	case_write("src/lib.c", source);
+	assert_int_equal(
+		case_run("cd deep/er/out && gcc -O2 -g -fPIC -shared .././../../src//lib.c -o ../../../lib.so"), 0);
+	struct case_file file = case_open("lib.so");
+	struct case_answer answer = ask_hidden(&file, "hidden");
+	char *wanted = mem_printf("%s/src/lib.c", case_folder);
+	assert_string_equal(answer.frames[0].file, wanted);
+	symbol_table_free(answer.table);
+	free(wanted);
+	/* "link/.." is deep, not this folder. */
+	assert_int_equal(
+		case_run("mv src/lib.c deep/src && gcc -O2 -g -fPIC -shared \"$(pwd)/link/../src/lib.c\" -o lib.so"),
+		0);
+	file = case_open("lib.so");
+	answer = ask_hidden(&file, "hidden");
+	assert_int_equal(access(answer.frames[0].file, R_OK), 0);
+	symbol_table_free(answer.table);
+}
+
+static void a_linkers_alias_does_not_hide_the_name(void **state)
+{
+	(void)state;
+	case_write("alias.c",
+		   MARK_TEXT "int named(int x) __asm__(\"__GI_named\");\nint named(int x) { MARK; return x * 3; }\n");
+	struct case_file file = case_compile("gcc", "-O2 -g -fPIC -shared", "alias.c", "alias.so");
+	struct case_answer answer = case_ask(&file, file.marks[0], true);
+	CASE_CHECK(&answer, {"named", "alias.c", 3, 3});
+	symbol_table_free(answer.table);
+}
+
 static void stubs_are_named_after_what_they_call(void **state)
 {
 	(void)state;
@@ -289,6 +324,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_changed_file_is_not_used),
 	cmocka_unit_test(common_debug_files_are_found_by_build_id),
 	cmocka_unit_test(packed_symbols_are_read),
+	cmocka_unit_test(the_names_of_sources_are_short_but_lead_to_the_file),
+	cmocka_unit_test(a_linkers_alias_does_not_hide_the_name),
 	cmocka_unit_test(stubs_are_named_after_what_they_call),
 	cmocka_unit_test(garbage_is_answered_with_the_address),
 };
