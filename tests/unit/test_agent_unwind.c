@@ -111,7 +111,7 @@ APART static void call_libraries(void)
 	gmtime_r(&zero, &broken);
 	sink += (int)strftime(text, sizeof text, "%A %d %B", &broken);
 	sink += (int)(sin(time_now.tv_nsec) + pow(1.5, 2.5));
-	for (size_t size = 16; size < 1 << 20; size *= 4) {
+	for (size_t size = 16; size < 1 << 13; size *= 4) {
 		char *block = malloc(size);
 		memset(block, 1, size);
 		block = realloc(block, size * 2);
@@ -121,6 +121,11 @@ APART static void call_libraries(void)
 
 static void nothing(void)
 {
+}
+
+static void call_descend(void)
+{
+	sink += descend(10) + print_into(50);
 }
 
 /* ---- claims */
@@ -316,9 +321,9 @@ static void call_generated(const char *code, size_t bytes)
 	memcpy(page, code, bytes);
 	generated_function *function = (generated_function *)page;
 	stepper_begin(self, 0);
-	function(call_libraries);
+	function(call_descend);
 	stepper_end();
-	assert_every_step_right("generated", 1000);
+	assert_every_step_right("generated", 100);
 	munmap(page, 4096);
 }
 
