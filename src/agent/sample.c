@@ -232,6 +232,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	struct agent_thread *thread = thread_self();
 	enum clock_answer answer = thread ? clock_ask(thread, info) : CLOCK_FOREIGN;
+	if (agent_has_left() && (answer != CLOCK_FOREIGN || clock_is_stale(info)))
+		return; /* without any system call */
 	if (answer != CLOCK_FOREIGN && agent_yielded()) {
 		give_way(thread, context);
 	} else if (answer != CLOCK_FOREIGN) {

@@ -20,8 +20,9 @@ from harness import BUILD, NOBODY, PROGRAMS, PYTHON
 AGENT = os.path.join(BUILD, "libpitot-agent.so")
 HZ = 999
 EXPORTS = """_Exit _Fork __sysv_signal _exit bsd_signal dlclose execl execle execlp execv execve execveat execvp execvpe fexecve
-    posix_spawn posix_spawnp pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
-    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal sysv_signal thrd_create"""
+    posix_spawn posix_spawnp prctl pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
+    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal syscall
+    sysv_signal thrd_create"""
 
 
 class Host:
@@ -261,6 +262,18 @@ def test_signals_blocked_behind_our_back_cost_samples_but_no_time(host):
 def test_transfers_are_never_cut_short(host):
     _, (image,) = host.show("transfers", 3, hz=9999)
     assert len(image.samples) > 50
+
+
+def test_a_question_about_sandboxes_changes_nothing(host):
+    _, (image,) = host.show("sandbox", 100, 0)
+    assert image.header["stop_reason"] == "" and image.header["end"] == wire.ENDED_EXIT and len(image.samples) >= 90
+
+
+def test_in_a_sandbox_there_is_no_agent_and_the_file_says_why(host):
+    _, (image,) = host.show("sandbox", 100, 1)
+    assert "seccomp" in image.header["stop_reason"] and image.header["end"] == wire.ENDED_STOPPED
+    assert 90 <= len(image.samples) <= 110 and image.header["cpu_end_ns"] < 150e6
+    check_counts(image)
 
 
 @pytest.mark.parametrize("face", ["quick_exit", "_exit"])
