@@ -237,8 +237,8 @@ void agent_fork_child(void)
 	file_forget();
 	node_reset();
 	module_restart();
-	python_forked();
 	bool opened = file_open(&origin);
+	python_forked(); /* the new header has to tell of the interpreter */
 	if (!opened)
 		atomic_store(&agent.on, false);
 	thread_forked();

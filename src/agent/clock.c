@@ -6,9 +6,9 @@
  * find it where it expects its own, nor run out of descriptors because of it. The page is not copied by fork and is gone
  * after exec. Unmapping it ends the event.
  *
- * The first sample comes after a random part of the period: threads that start together, and programs that do the same
- * thing every millisecond, are not sampled in step. That is a first event with a period of its own; after its first
- * signal it is replaced by the regular one.
+ * The first sample comes after a random part of the period, so that threads which start together are not sampled in step.
+ * Programs that do the same thing every millisecond, or every third of one, would be, and the shares could be wrong by any
+ * amount. So every few samples the event is replaced by one whose period is a little longer or shorter, at random.
  *
  * Opening an event costs as much as making a thread. A program whose threads end before their first sample gets the cheap
  * timer for the first one instead: it comes with the kernel's tick, and the event is opened then.
@@ -25,6 +25,8 @@
 
 enum {
 	CLOCK_LEAST_NS = 20000,
+	CLOCK_SAMPLES = 32, /* with one period */
+	CLOCK_SPREAD = 5,   /* periods are up to a fifth shorter or longer than what was asked for */
 	BRIEF_LEAST =
 		64 /* threads without a sample, after which it is worth while to look whether most are like that */
 };
@@ -107,6 +109,8 @@ static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool use
 /* Opens with what is allowed. Where it is the kernel's side that is not, that holds for the whole process. */
 static bool start_event(struct agent_thread *thread, uint64_t period_ns)
 {
+	thread->clock_period_ns = period_ns;
+	thread->clock_left = CLOCK_SAMPLES;
 	if (atomic_load_explicit(&best, memory_order_relaxed) == WIRE_CLOCK_PERF &&
 	    open_event(thread, period_ns, false))
 		return true;
@@ -171,15 +175,24 @@ bool clock_start(struct agent_thread *thread)
 
 void clock_settle(struct agent_thread *thread)
 {
-	void *first = thread->clock_page;
+	void *before = thread->clock_page;
+	int number = thread->clock_fd;
+	uint64_t asked_ns = agent_period_ns(), most_ns = asked_ns / CLOCK_SPREAD, before_ns = thread->clock_period_ns;
+	bool runs = start_event(thread, asked_ns - most_ns + random_below(2 * most_ns));
+	if (!runs && before && !thread->clock_waits) {
+		/* No descriptor is to be had just now: the old clock goes on. */
+		thread->clock_page = before;
+		thread->clock_fd = number;
+		thread->clock_period_ns = before_ns;
+		return;
+	}
 	thread->clock_waits = false;
-	bool runs = start_event(thread, agent_period_ns());
 	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
-	if (first)
-		sys_unmap(first, WIRE_PAGE);
+	if (before)
+		sys_unmap(before, WIRE_PAGE);
 	if (kind == WIRE_CLOCK_PERF)
 		stop_timer(thread);
-	else if (!thread->timer_runs && !start_timer(thread, agent_period_ns()) && !runs)
+	else if (!thread->timer_runs && !start_timer(thread, asked_ns) && !runs)
 		return;
 	tell(kind);
 }

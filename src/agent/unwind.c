@@ -211,10 +211,12 @@ static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
 	       guard_copy(before, ip - sizeof before, sizeof before) && bare_is_call(before, sizeof before);
 }
 
-/* Code of an object that has no rule for it. Two guesses; the one that leads to a call is right. */
+/* Code of an object that has no rule for it. Of the guesses, the one that leads to a call is right. */
 static void guess_rule(struct walk *walk, const struct bare_code *code, struct cfi_rule *rule)
 {
 	struct cfi_rule ahead;
+	if (walk->exact && bare_entry(code, walk->ip, rule) && leads_to_a_call(walk, rule))
+		return;
 	cfi_frame_pointer(rule);
 	if (!bare_look_ahead(code, walk->ip, LOOK_AHEAD_MOST, &ahead))
 		return;
@@ -226,7 +228,8 @@ static void guess_rule(struct walk *walk, const struct bare_code *code, struct c
 static void guess_generated(struct walk *walk, struct cfi_rule *rule)
 {
 	uint8_t bytes[GENERATED_BYTES];
-	struct bare_code code = {bytes, walk->ip - 1, sizeof bytes};
+	/* One byte before, to see what was just done; but not from the page before. */
+	struct bare_code code = {bytes, walk->ip - (walk->ip % PAGE != 0), sizeof bytes};
 	struct cfi_rule other;
 	cfi_frame_pointer(rule);
 	if (!guard_copy(bytes, code.start, sizeof bytes))
@@ -255,6 +258,7 @@ static void find_rule(struct walk *walk, struct cfi_rule *rule)
 	uint64_t key = rule_key(pc, module_epoch());
 	if (cache_find(key, rule))
 		return;
+	walk->window_bytes = 0;
 	if (module_find(walk->thread, pc, &view)) {
 		struct bare_code code = {(const uint8_t *)view.code, view.code, view.code_end - view.code};
 		if (!(walk->exact && bare_return(&code, pc, rule)) && cfi_find(&view.tables, pc, rule) != CFI_FOUND)
