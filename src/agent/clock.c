@@ -27,8 +27,7 @@ enum {
 	CLOCK_LEAST_NS = 20000,
 	CLOCK_SAMPLES = 32, /* with one period */
 	CLOCK_SPREAD = 5,   /* periods are up to a fifth shorter or longer than what was asked for */
-	BRIEF_LEAST =
-		64 /* threads without a sample, after which it is worth while to look whether most are like that */
+	BRIEF_LEAST = 64    /* threads without a sample, before it is asked whether most are like that */
 };
 
 static _Atomic int best = WIRE_CLOCK_PERF;
