@@ -11,7 +11,7 @@
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
  *	clock.c      perf_event_open or timer_create per thread
  *	sample.c     the signal handler: capture, weigh, store
- *	resume.c     undoes the EINTR that the handler's signal caused
+ *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
@@ -64,6 +64,8 @@ struct agent_thread {
 	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
 	int clock_fd;      /* the number that the event's signals carry */
 	bool clock_waits;  /* for its first sample, which comes at a random time */
+	uint64_t clock_period_ns;
+	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;
 	int timer;
 	uint64_t cpu_last_ns;
@@ -79,7 +81,7 @@ struct agent_thread {
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
 	struct merged_frame merged[WIRE_STACK_MAX];
-	unsigned char window[4096]; /* of a stack that is not the thread's own, while it is walked */
+	unsigned char window[4096]; /* of a stack that is not the thread's own; a new object's path */
 };
 
 /* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */

@@ -29,6 +29,11 @@ bool agent_here(void);
 bool agent_is_on(void);   /* the same without the system call: it may be somebody else's file */
 bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
 void agent_yield(const char *reason);
+/* The program enters a sandbox in which a system call of ours may be its end: from now on the agent makes none, and programs
+ * that are started do without it. False: it was not there. agent_return: the sandbox came to nothing. */
+bool agent_leave(const char *reason);
+void agent_return(void);
+bool agent_has_left(void);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
 uint64_t agent_period_ns(void);
@@ -79,16 +84,23 @@ unsigned thread_count(void);
 bool clock_start(struct agent_thread *thread);
 void clock_stop(struct agent_thread *thread);
 void clock_forget(struct agent_thread *thread); /* the event stayed with the parent */
-enum clock_answer { CLOCK_FOREIGN, CLOCK_SAMPLE, CLOCK_MAYBE /* only where much time has gone unsampled */ };
+enum clock_answer {
+	CLOCK_FOREIGN,
+	CLOCK_SAMPLE,
+	CLOCK_MAYBE /* only inside the kernel, where the other clock is blind */
+};
 enum clock_answer clock_ask(const struct agent_thread *thread, const siginfo_t *info);
-bool clock_is_stale(const siginfo_t *info); /* of a clock that is no more */
-void clock_settle(
-	struct agent_thread *thread); /* after the first sample, which came at random: now the regular period */
+bool clock_is_stale(const siginfo_t *info);     /* of a clock that is no more */
+void clock_settle(struct agent_thread *thread); /* another period */
 
 /* sample.c */
 bool sample_install(void);
 void sample_hold(bool hold);                      /* block or unblock our signal in the calling thread */
 void sample_prepare(struct agent_thread *thread); /* once per file, before the first clock runs */
+
+/* finish.c */
+bool finish_knows(uint32_t number);
+void finish_transfer(ucontext_t *context, int number);
 
 /* resume.c */
 bool resume_was_syscall(const ucontext_t *context);

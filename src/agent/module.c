@@ -12,6 +12,7 @@
  * the generation rise. So a program that opens and closes objects all day which no sample ever saw stays in one generation.
  */
 #include "agent/module.h"
+#include "agent/sys.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -23,7 +24,15 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { MODULES = 1024, PROBES = 64, PAGES = 1024, PAGE_SHIFT = 12, HEADERS_MOST = 64, NOTES_MOST = 16 };
+enum {
+	MODULES = 1024,
+	PROBES = 64,
+	PAGES = 1024,
+	PAGE_SHIFT = 12,
+	HEADERS_MOST = 64,
+	HEADERS_AT_ONCE = 8,
+	NOTES_MOST = 16
+};
 
 enum state { STATE_FREE, STATE_WRITING, STATE_READY, STATE_GONE };
 
@@ -38,7 +47,7 @@ static _Atomic uint64_t pages[PAGES]; /* page number and generation: known to be
 static _Atomic uint32_t epoch;
 static atomic_bool overflowed; /* objects without an entry: any of them may have gone */
 
-/* An object as the loader tells it. */
+/* An object as the loader tells it; one segment of it, where there are holes between them. */
 struct object {
 	uintptr_t start, end, link, table;
 };
@@ -209,7 +218,7 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 {
 	uintptr_t start = bias + header->p_vaddr,
 		  bytes = header->p_filesz < header->p_memsz ? header->p_filesz : header->p_memsz;
-	if (start < object->start || start > object->end || bytes > object->end - start)
+	if (start + bytes < start)
 		return;
 	if (header->p_type == PT_NOTE && facts->build_id_bytes == 0)
 		read_build_id(start, start + bytes, facts);
@@ -220,50 +229,119 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 		facts->view.tables.end = start + bytes;
 	}
 	/* Some linkers give the PLT a segment of its own: the large one is what matters. */
-	if ((header->p_flags & PF_X) && bytes > facts->view.code_end - facts->view.code) {
+	if ((header->p_flags & PF_X) && start < object->end && start + bytes > object->start &&
+	    bytes > facts->view.code_end - facts->view.code) {
 		facts->view.code = start;
 		facts->view.code_end = start + bytes;
 	}
 }
 
-/* By guard_copy: a first segment without the headers, or one that cannot be read, is unusual but allowed. */
-static void read_facts(const struct object *object, uintptr_t bias, struct facts *facts)
+/*
+ * Where the program headers are: the kernel says it of the program itself, whose segments the loader tells apart where there
+ * are holes between them; others begin with them. By guard_copy: an object may be made otherwise.
+ */
+static uintptr_t find_headers(const struct object *object, const struct link_map *link, unsigned *count)
 {
 	ElfW(Ehdr) head;
-	ElfW(Phdr) header;
-	*facts = (struct facts){.view.tables.header = object->table};
+	*count = (unsigned)getauxval(AT_PHNUM);
+	if (link->l_name[0] == '\0')
+		return getauxval(AT_PHDR);
 	if (!guard_copy(&head, object->start, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_phentsize != sizeof header)
-		return;
-	for (unsigned i = 0; i < head.e_phnum && i < HEADERS_MOST; i++)
-		if (guard_copy(&header, object->start + head.e_phoff + i * sizeof header, sizeof header))
-			read_header(&header, bias, object, facts);
+	    head.e_phentsize != sizeof(ElfW(Phdr)))
+		return 0;
+	*count = head.e_phnum;
+	return object->start + head.e_phoff;
+}
+
+static void read_facts(const struct object *object, const struct link_map *link, struct facts *facts)
+{
+	ElfW(Phdr) headers[HEADERS_AT_ONCE];
+	unsigned count;
+	uintptr_t at = find_headers(object, link, &count);
+	*facts = (struct facts){.view.tables.header = object->table};
+	for (unsigned done = 0; done < count && done < HEADERS_MOST; done += HEADERS_AT_ONCE) {
+		unsigned more = count - done < HEADERS_AT_ONCE ? count - done : HEADERS_AT_ONCE;
+		if (!guard_copy(headers, at + done * sizeof headers[0], more * sizeof headers[0]))
+			return;
+		for (unsigned i = 0; i < more; i++)
+			read_header(&headers[i], link->l_addr, object, facts);
+	}
 }
 
 /* ---- its record */
 
-static size_t copy_path(const struct object *object, const struct link_map *link, char *out)
+/* "7f0000001000-7f0000002000 r--p 00000000 08:01 1234    /path": the path, where the line is about `start`. */
+static const char *match_line(const char *line, uintptr_t start)
 {
-	if (object->start == getauxval(AT_SYSINFO_EHDR)) {
-		memcpy(out, "[vdso]", 6);
-		return 6;
+	uintptr_t value = 0;
+	for (; *line != '\0' && *line != '-'; line++)
+		value = value << 4 | (uintptr_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
+	return value == start ? strchr(line, '/') : NULL;
+}
+
+/* Looks through whole lines of `text`; what is left of the last one is moved to the front. Length of the path, 0: not there. */
+static size_t match_lines(char *text, size_t *used, uintptr_t start)
+{
+	char *line = text, *end;
+	while ((end = memchr(line, '\n', *used - (size_t)(line - text))) != NULL) {
+		*end = '\0';
+		const char *path = match_line(line, start);
+		if (path != NULL) {
+			size_t length = (size_t)(end - path);
+			memmove(text, path, length);
+			return length;
+		}
+		line = end + 1;
 	}
-	if (link->l_name[0] != '\0') {
-		size_t length = strnlen(link->l_name, WIRE_TEXT_MAX);
-		memcpy(out, link->l_name, length);
-		return length;
+	*used -= (size_t)(line - text);
+	memmove(text, line, *used);
+	return 0;
+}
+
+/* The kernel's name for what is mapped at `start`. */
+static size_t read_mapped_path(uintptr_t start, char *text, size_t size)
+{
+	int fd = sys_open("/proc/self/maps", O_RDONLY, 0);
+	size_t used = 0, length = 0;
+	long got;
+	if (fd < 0)
+		return 0;
+	while (length == 0 && used < size && (got = sys_read(fd, text + used, size - used)) > 0) {
+		used += (size_t)got;
+		length = match_lines(text, &used, start);
 	}
-	int saved = errno;
-	ssize_t length = readlink("/proc/self/exe", out, WIRE_TEXT_MAX);
-	errno = saved;
-	return length > 0 ? (size_t)length : 0;
+	sys_close(fd);
+	return length;
+}
+
+/*
+ * The loader's name is a path where it is absolute. That of the program itself is empty, and the kernel has it; but where the
+ * loader was run as a command, the kernel has the loader's. Else the name is relative to a directory that the program may have
+ * left, and the mappings have to be asked. `room` is for the answers.
+ */
+static const char *find_path(const struct object *object, const char *name, char *room, size_t size, size_t *length)
+{
+	*length = 6;
+	if (object->start == getauxval(AT_SYSINFO_EHDR))
+		return "[vdso]";
+	ssize_t found = 0;
+	if (name[0] == '\0' && getauxval(AT_BASE) != 0)
+		found = readlink("/proc/self/exe", room, size);
+	else if (name[0] != '/')
+		found = (ssize_t)read_mapped_path(object->start, room, size);
+	*length = found > 0 ? (size_t)found : strlen(name);
+	return found > 0 ? room : name;
 }
 
 static void write_record(struct agent_thread *thread, const struct object *object, const struct link_map *link,
 			 const struct facts *facts)
 {
-	char path[WIRE_TEXT_MAX];
-	size_t length = copy_path(object, link, path);
+	size_t length;
+	int saved = errno;
+	const char *path = find_path(object, link->l_name, (char *)thread->window, sizeof thread->window, &length);
+	errno = saved;
+	if (length > WIRE_TEXT_MAX)
+		length = WIRE_TEXT_MAX;
 	size_t bytes = (sizeof(struct wire_module) + length + WIRE_UNIT - 1) / WIRE_UNIT * WIRE_UNIT;
 	struct wire_module *record = file_record(thread, WIRE_MODULE, (uint32_t)bytes);
 	if (record == NULL)
@@ -288,7 +366,7 @@ bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *
 	if (table_find(&object, view))
 		return true;
 	const struct link_map *link = (const struct link_map *)object.link;
-	read_facts(&object, link->l_addr, &facts);
+	read_facts(&object, link, &facts);
 	/* Entry first: whatever goes wrong with the record, an object is looked at once. */
 	table_add(&object, &facts.view);
 	write_record(thread, &object, link, &facts);

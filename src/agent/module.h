@@ -13,7 +13,8 @@ struct module_view {
 	uintptr_t code, code_end;
 };
 
-/* The object that holds `pc` and what can be read of it; it has its record afterwards. False: no loaded object holds it. */
+/* The object that holds `pc` and what can be read of it; it has its record afterwards. False: no loaded object holds it.
+ * thread->window may be another afterwards. */
 bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *view);
 
 /* module_generation that does not end at 65535: what caches of addresses compare. */

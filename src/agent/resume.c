@@ -11,6 +11,8 @@
  * The EINTR may be the program's: another signal waits to be delivered, or its handler has just run and our signal came as
  * that one returned (resume_note). Then it stays.
  *
+ * What was only half done is another matter: see finish.c.
+ *
  * A timeout begins anew. Our signal comes only when CPU time is used, which a waiting thread does on its way into the wait.
  */
 #include "agent/core.h"
@@ -22,7 +24,8 @@
 
 enum {
 	NOTE_NS = 50000, /* CPU time after which a note is about something else */
-	FAR_MOST = 24    /* bytes of code between loading the number and the call */
+	FAR_MOST = 24,   /* bytes of code between loading the number and the call */
+	CODE_PAGES = 1024
 };
 
 static __thread struct {
@@ -69,9 +72,31 @@ static bool is_repeatable(uint32_t number)
 	}
 }
 
+static bool is_listed(uint32_t number)
+{
+	return is_repeatable(number) || finish_knows(number);
+}
+
+/* Whether the code before `ip`, which runs, can be read. That it could once is enough: the page is still there, and what may
+ * only be run and not read stays so. */
+static bool is_code_readable(uintptr_t ip, unsigned bytes)
+{
+	static _Atomic uint64_t known[CODE_PAGES];
+	uint64_t page = ip / WIRE_PAGE, key = page ^ (uint64_t)module_generation() << 48;
+	_Atomic uint64_t *entry = &known[(page ^ page >> 10) % CODE_PAGES];
+	if (ip % WIRE_PAGE < bytes)
+		return ip >= WIRE_PAGE && guard_readable(ip - bytes, bytes);
+	if (atomic_load_explicit(entry, memory_order_relaxed) == key)
+		return true;
+	if (!guard_readable(ip - bytes, bytes))
+		return false;
+	atomic_store_explicit(entry, key, memory_order_relaxed);
+	return true;
+}
+
 static bool is_behind_syscall(uintptr_t ip)
 {
-	if (ip < WIRE_PAGE || !guard_readable(ip - 2, 2))
+	if (!is_code_readable(ip, 2))
 		return false;
 	const uint8_t *code = (const uint8_t *)ip; /* NOLINT(performance-no-int-to-ptr) */
 	return code[-2] == 0x0f && code[-1] == 0x05;
@@ -119,7 +144,7 @@ static bool is_moves(const uint8_t *at, const uint8_t *end)
 static int number_loaded(const uint8_t *call)
 {
 	for (const uint8_t *at = call - 5; at >= call - FAR_MOST; at--)
-		if (*at == 0xb8 && is_repeatable(immediate(at + 1)) && is_moves(at + 5, call))
+		if (*at == 0xb8 && is_listed(immediate(at + 1)) && is_moves(at + 5, call))
 			return (int)immediate(at + 1);
 	return -1;
 }
@@ -137,21 +162,21 @@ static int number_moved(const uint8_t *call, const greg_t *registers)
 	bool has_prefix = call[-3] == 0x44;
 	greg_t number = registers[place[has_prefix ? low + 8 : low]];
 	/* The prefix may be the end of another instruction; then both readings are possible. */
-	if (has_prefix && low && is_repeatable((uint32_t)registers[place[low]]))
+	if (has_prefix && low && is_listed((uint32_t)registers[place[low]]))
 		return -1;
 	return (has_prefix || low) && number >= 0 && number < 1024 ? (int)number : -1;
 }
 
-/* Of the call that stands before `ip`; -1 where that cannot be told, or it is none to be made again. */
-static int repeatable_before(uintptr_t ip, const greg_t *registers)
+/* Of the call that stands before `ip`; -1 where that cannot be told, or it is none of ours to repair. */
+static int number_before(uintptr_t ip, const greg_t *registers)
 {
-	if (!is_behind_syscall(ip) || !guard_readable(ip - 2 - FAR_MOST, FAR_MOST))
+	if (!is_behind_syscall(ip) || !is_code_readable(ip, FAR_MOST + 2))
 		return -1;
 	const uint8_t *call = (const uint8_t *)ip - 2; /* NOLINT(performance-no-int-to-ptr) */
 	int number = number_loaded(call);
 	if (number < 0)
 		number = number_moved(call, registers);
-	return number >= 0 && is_repeatable((uint32_t)number) ? number : -1;
+	return number >= 0 && is_listed((uint32_t)number) ? number : -1;
 }
 
 static bool has_effect(int number)
@@ -199,19 +224,25 @@ static bool is_noted(const greg_t *registers)
 void resume_interrupted(ucontext_t *context)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
-	if (registers[REG_RAX] != -EINTR)
+	greg_t result = registers[REG_RAX];
+	if (result != -EINTR && (result <= 0 || !is_behind_syscall((uintptr_t)registers[REG_RIP])))
 		return;
-	int number = repeatable_before((uintptr_t)registers[REG_RIP], registers);
+	int number = number_before((uintptr_t)registers[REG_RIP], registers);
 	if (number < 0 || is_noted(registers) || is_another_pending(context))
 		return;
-	registers[REG_RIP] -= 2;
-	registers[REG_RAX] = number;
+	if (result > 0 && finish_knows((uint32_t)number)) {
+		finish_transfer(context, number);
+	} else if (result == -EINTR && is_repeatable((uint32_t)number)) {
+		registers[REG_RIP] -= 2;
+		registers[REG_RAX] = number;
+	}
 }
 
 void resume_note(const ucontext_t *context)
 {
 	const greg_t *registers = context->uc_mcontext.gregs;
-	if (registers[REG_RAX] != -EINTR || !is_behind_syscall((uintptr_t)registers[REG_RIP]))
+	greg_t result = registers[REG_RAX];
+	if ((result != -EINTR && result <= 0) || !is_behind_syscall((uintptr_t)registers[REG_RIP]))
 		return;
 	note.ip = registers[REG_RIP];
 	note.sp = registers[REG_RSP];
@@ -223,7 +254,7 @@ void resume_fail(ucontext_t *context)
 	greg_t *registers = context->uc_mcontext.gregs;
 	uintptr_t behind = (uintptr_t)registers[REG_RIP] + 2;
 	greg_t number = registers[REG_RAX];
-	if (number < 0 || number != repeatable_before(behind, registers))
+	if (number < 0 || number != number_before(behind, registers))
 		return;
 	registers[REG_RIP] += 2;
 	registers[REG_RAX] = -EINTR;

@@ -31,7 +31,8 @@ def test_stacks_of_everything_that_python_does_are_complete_and_matched(code, sc
     process = seen.code.processes[0]
     assert process["python"] == version
     assert seen.code.whole_percent() >= WHOLE, unwhole(seen)
-    assert seen.code.weight_s == within(1, 0.001)(seen.truth["cpu_s"])
+    # The interpreter's own end comes after the program has told.
+    assert seen.truth["cpu_s"] <= seen.code.weight_s == within(1, 0.005)(seen.stage["cpu_time_s"])
     # Nearly all is below the module's own code, and in the order in which it was called.
     inside = [sample for sample in seen.code.measured() if sample.has("spin")]
     assert sum(sample.weight_s for sample in inside) > 0.5 * seen.code.weight_s, seen.code.describe()
@@ -39,8 +40,8 @@ def test_stacks_of_everything_that_python_does_are_complete_and_matched(code, sc
         names = [re.sub(r".*[.>](?=[^.])", "", name) for name in sample.functions("python")]
         assert "main" in names or "until" in names, names
     side = {sample.thread["name"] for sample in inside if sample.has("until")}
-    assert len(side) >= 1 and all(sample.flags & PYTHON for sample in inside)
-    assert sum(bool(sample.flags & GIL) for sample in inside) >= 0.99 * len(inside)
+    assert side
+    assert sum(bool(sample.flags & GIL and sample.flags & PYTHON) for sample in inside) >= 0.99 * len(inside)
     orders = [" ".join(name.split(".")[-1] for name in sample.functions("python")) for sample in inside]
     assert any("spin numbers nested nested nested nested nested nested nested nested nested turn" in one for one in orders)
     assert any("spin leaf chain chain chain chain chain chain" in one for one in orders)
@@ -68,7 +69,7 @@ def test_lines_of_python_are_right(code, script, version):
     for remark in ("hot", "hottest"):
         line = find_line(HERE / "work" / "code_lines.py", remark)
         truth = 100 * seen.truth[f"{remark}_s"] / seen.truth["cpu_s"]
-        assert 100 * lines[line] / seen.code.weight_s == pytest.approx(truth, abs=2), lines
+        assert 100 * lines[line] / seen.code.weight_s == pytest.approx(truth, abs=seen.code.points(2)), lines
 
 
 @pytest.mark.parametrize("options", [["-S", "-E", "-I"], ["-B", "-O"], ["-X", "dev"]], ids=" ".join)
@@ -84,7 +85,8 @@ def test_asyncio_tasks_have_their_names(code, script, version):
     seen = code([PYTHONS[version], *script("code_tasks.py", 0.8)], "--cpu=2999")
     for name in ("often", "seldom"):
         weight = seen.code.weight_where(lambda sample, name=name: sample.task == name)
-        assert 100 * weight / seen.code.weight_s == pytest.approx(100 * seen.truth[f"{name}_s"] / seen.truth["cpu_s"], abs=4)
+        truth = 100 * seen.truth[f"{name}_s"] / seen.truth["cpu_s"]
+        assert 100 * weight / seen.code.weight_s == pytest.approx(truth, abs=seen.code.points(2))
     inside = [one for one in seen.code.measured() if one.has("at_work")]
     assert all([name for name in one.functions("python") if "middle" in name or "outermost" in name] for one in inside)
 
@@ -111,7 +113,7 @@ def test_a_worker_thread_of_blas_is_credited_to_the_line_that_started_the_work(c
     side = seen.code.weight_where(lambda sample: not sample.thread["is_main"])
     assert side > 0.2, "the library had no second thread"
     line = find_line(HERE / "work" / "code_blas.py", "the line that starts the work")
-    said = seen.report["stages"][0]["code"]
+    said = seen.report["stages"][0]["profile"]
     workers = [thread for thread in said["threads"] if thread["pool_worker"]]
     assert workers and all(one["started_by"]["function"] == "multiply" for one in workers), workers
     assert all(one["started_by"]["line"] == line for one in workers)

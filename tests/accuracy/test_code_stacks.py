@@ -18,17 +18,19 @@ def source(name):
 def test_recursion_two_hundred_deep_is_complete(code, work):
     seen = code(work("code_deep", 200, 900), "--cpu=2999")
     assert seen.code.whole_percent() >= WHOLE
-    samples = [sample for sample in seen.code.measured() if sample.stack[0].function == "bottom"]
+    samples = [sample for sample in seen.code.measured() if sample.has("bottom")]
     assert len(samples) > 500
     for sample in samples:
         names = sample.functions()
+        del names[: names.index("bottom")]  # what is inlined there
         assert names[:201] == ["bottom"] + 200 * ["descend"] and names[201] == "main", names[195:]
 
 
 def test_frame_pointers_make_no_difference(code, work):
     seen = code(work("code_deep", 200, 300, flags=("-fno-omit-frame-pointer",)), "--cpu=2999")
     assert seen.code.whole_percent() >= WHOLE
-    assert {len(one.stack) for one in seen.code.measured() if one.stack[0].function == "bottom"} != {1}
+    samples = [sample for sample in seen.code.measured() if sample.has("bottom")]
+    assert len(samples) > 100 and all(sample.functions().count("descend") == 200 for sample in samples)
 
 
 def test_a_stripped_program_still_has_complete_stacks(code, work):
@@ -68,7 +70,7 @@ def test_cpp_names_are_readable_and_exceptions_do_not_break_stacks(code, work):
     stir = re.compile(r"^shapes::Mixer<unsigned long>::stir\(unsigned long, int\) const$")
     for pattern, name in ((stir, "stir_s"), (re.compile(r"^shapes::catcher\(int\)$"), "throw_s")):
         truth = 100 * seen.truth[name] / seen.truth["cpu_s"]
-        assert seen.code.share(pattern) == pytest.approx(truth, abs=2), seen.code.describe()
+        assert seen.code.share(pattern) == pytest.approx(truth, abs=seen.code.points(2)), seen.code.describe()
     lines = seen.code.lines(stir)
     assert lines[find_line(source("code_cpp.cc"), "hottest")] > 0.6 * sum(lines.values()), lines
     # Samples fall into the unwinder, which runs on the stack that it takes apart.

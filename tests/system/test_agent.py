@@ -9,6 +9,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -19,8 +20,9 @@ from harness import BUILD, NOBODY, PROGRAMS, PYTHON
 AGENT = os.path.join(BUILD, "libpitot-agent.so")
 HZ = 999
 EXPORTS = """_Exit _Fork __sysv_signal _exit bsd_signal dlclose execl execle execlp execv execve execveat execvp execvpe fexecve
-    posix_spawn posix_spawnp pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
-    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal sysv_signal thrd_create"""
+    posix_spawn posix_spawnp prctl pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
+    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal syscall
+    sysv_signal thrd_create"""
 
 
 class Host:
@@ -28,6 +30,7 @@ class Host:
 
     def __init__(self, folder):
         self.folder = folder
+        self.agent = shutil.copy(AGENT, folder)  # where every user can read it
         self.wires = os.path.join(folder, "wires")
         os.mkdir(self.wires)
         os.chmod(folder, 0o755)
@@ -38,7 +41,7 @@ class Host:
         subprocess.run(command, check=True)
 
     def environment(self, hz=HZ, **more):
-        return dict(os.environ, LD_PRELOAD=AGENT, PITOT_AGENT=f"dir={self.wires};stage=7;cpu={hz}", **more)
+        return dict(os.environ, LD_PRELOAD=self.agent, PITOT_AGENT=f"dir={self.wires};stage=7;cpu={hz}", **more)
 
     def run(self, *argv, hz=HZ, status=0, **options):
         environment = self.environment(hz)
@@ -57,10 +60,11 @@ class Host:
 
 
 @pytest.fixture
-def host(tmp_path):
+def host():
     if b"__asan_init" in open(AGENT, "rb").read():
         pytest.skip("built with sanitizers, which cannot be preloaded")
-    return Host(str(tmp_path))
+    with tempfile.TemporaryDirectory() as folder:
+        yield Host(folder)
 
 
 def total_ns(image):
@@ -201,7 +205,7 @@ def test_what_was_preloaded_stays_behind_the_agent(host):
         file.write("int unused_but_loaded;")
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", other], check=True)
     script = f"import os; os.execve('/bin/sh', ['sh', '-c', 'echo $LD_PRELOAD'], {{'LD_PRELOAD': '{other}'}})"
-    assert host.run(PYTHON, "-c", script).strip() == f"{AGENT}:{other}"
+    assert host.run(PYTHON, "-c", script).strip() == f"{host.agent}:{other}"
 
 
 def test_an_empty_variable_means_to_be_left_alone(host):
@@ -255,6 +259,23 @@ def test_signals_blocked_behind_our_back_cost_samples_but_no_time(host):
     assert total_ns(image) == pytest.approx(cpu_ns, rel=0.01, abs=0.3e6)
 
 
+def test_transfers_are_never_cut_short(host):
+    _, (image,) = host.show("transfers", 3, hz=9999)
+    assert len(image.samples) > 50
+
+
+def test_a_question_about_sandboxes_changes_nothing(host):
+    _, (image,) = host.show("sandbox", 100, 0)
+    assert image.header["stop_reason"] == "" and image.header["end"] == wire.ENDED_EXIT and len(image.samples) >= 90
+
+
+def test_in_a_sandbox_there_is_no_agent_and_the_file_says_why(host):
+    _, (image,) = host.show("sandbox", 100, 1)
+    assert "seccomp" in image.header["stop_reason"] and image.header["end"] == wire.ENDED_STOPPED
+    assert 90 <= len(image.samples) <= 110 and image.header["cpu_end_ns"] < 150e6
+    check_counts(image)
+
+
 @pytest.mark.parametrize("face", ["quick_exit", "_exit"])
 def test_other_ways_to_exit_are_ends_too(host, face):
     _, (image,) = host.show(face, 30)
@@ -278,7 +299,7 @@ def test_without_a_folder_the_program_runs_as_ever(host):
     "text", ["", ";", "dir=", "dir=relative;cpu=9", "dir={};cpu=x", "dir={};cpu=99999999999999999999", "dir={};stage=-1", "cpu=999"]
 )
 def test_a_variable_that_makes_no_sense_is_no_harm(host, text):
-    environment = dict(os.environ, LD_PRELOAD=AGENT, PITOT_AGENT=text.format(host.wires))
+    environment = dict(os.environ, LD_PRELOAD=host.agent, PITOT_AGENT=text.format(host.wires))
     subprocess.run([host.program, "threads", "2", "5"], env=environment, check=True, capture_output=True)
     assert os.listdir(host.wires) == []
 
@@ -338,7 +359,7 @@ def test_without_privilege_all_time_is_weighed(host, root):
     image = images[-1]
     assert image.header["clock"] in (wire.CLOCK_PERF, wire.CLOCK_PERF_USER)
     assert total_ns(image) == pytest.approx(cpu_ns, rel=0.01)
-    assert len(image.samples) >= 0.95 * HZ * 0.5
+    assert len(image.samples) >= 0.9 * HZ * 0.5  # less what is spent in the kernel between two ticks
 
 
 def test_many_processes_at_once_do_not_meet(host):

@@ -64,6 +64,24 @@ static void objects_are_recorded_once_with_path_range_and_bias(void **state)
 	assert_false(module_note(self, (uintptr_t)&info));
 }
 
+static void a_relative_path_is_recorded_as_the_file_that_it_meant(void **state)
+{
+	(void)state;
+	char path[4096], folder[4096];
+	load_path(path, sizeof path);
+	strcpy(folder, path);
+	*strrchr(folder, '/') = '\0';
+	assert_int_equal(chdir(folder), 0);
+	void *handle = dlopen("./libthrower.so", RTLD_NOW);
+	assert_non_null(handle);
+	assert_int_equal(chdir("/"), 0);
+	uintptr_t inside = (uintptr_t)dlsym(handle, "thrower_run");
+	assert_true(module_note(self, inside));
+	assert_true(path_is(stand_in_module(inside), path));
+	dlclose(handle);
+	module_unloaded();
+}
+
 static void the_build_id_is_that_of_the_file(void **state)
 {
 	(void)state;
@@ -217,6 +235,7 @@ static void a_child_reads_its_own_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(objects_are_recorded_once_with_path_range_and_bias),
+	cmocka_unit_test(a_relative_path_is_recorded_as_the_file_that_it_meant),
 	cmocka_unit_test(the_build_id_is_that_of_the_file),
 	cmocka_unit_test(the_vdso_is_an_object_too),
 	cmocka_unit_test(a_child_records_everything_anew),

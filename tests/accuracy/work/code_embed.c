@@ -6,8 +6,11 @@
 
 static PyObject *call_back(PyObject *self, PyObject *callable)
 {
-	(void)self;
-	return PyObject_CallNoArgs(callable);
+	PyObject *result = PyObject_CallNoArgs(callable);
+	/* Work after the call, so that it is no jump. */
+	Py_XINCREF(self);
+	Py_XDECREF(self);
+	return result;
 }
 
 static PyMethodDef methods[] = {{"call_back", call_back, METH_O, NULL}, {NULL, NULL, 0, NULL}};

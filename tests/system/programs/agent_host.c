@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -12,8 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -238,6 +243,94 @@ static void block_all(int ms, int raw)
 	burn_ms(ms);
 }
 
+enum { BULK = 8 << 20 };
+
+static int ends_of[2];
+
+static void *drain(void *context)
+{
+	static char bytes[65536];
+	ssize_t got;
+	size_t all = 0;
+	while ((got = read(ends_of[0], bytes, sizeof(bytes))) > 0)
+		all += (size_t)got;
+	*(size_t *)context = all;
+	return NULL;
+}
+
+/* One call that is to move everything, through a pipe or a pair of sockets that another thread empties. */
+static void move(int is_socket, ssize_t (*call)(int fd, char *bytes))
+{
+	static char bytes[BULK];
+	pthread_t thread;
+	size_t arrived = 0;
+	if ((is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends_of) : pipe(ends_of)) != 0 ||
+	    pthread_create(&thread, NULL, drain, &arrived) != 0)
+		_exit(9);
+	if (call(ends_of[1], bytes) != BULK)
+		_exit(8);
+	close(ends_of[1]);
+	pthread_join(thread, NULL);
+	close(ends_of[0]);
+	if (arrived != BULK)
+		_exit(7);
+}
+
+static ssize_t by_write(int fd, char *bytes)
+{
+	return write(fd, bytes, BULK);
+}
+
+static ssize_t by_writev(int fd, char *bytes)
+{
+	struct iovec pieces[3] = {{bytes, 1000}, {bytes + 1000, BULK / 2}, {bytes + 1000 + BULK / 2, BULK / 2 - 1000}};
+	return writev(fd, pieces, 3);
+}
+
+static ssize_t by_send(int fd, char *bytes)
+{
+	return send(fd, bytes, BULK, MSG_NOSIGNAL);
+}
+
+static ssize_t by_sendmsg(int fd, char *bytes)
+{
+	struct iovec pieces[2] = {{bytes, BULK / 2}, {bytes + BULK / 2, BULK / 2}};
+	struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
+	return sendmsg(fd, &message, 0);
+}
+
+static void transfers(int rounds, int unused)
+{
+	(void)unused;
+	static char random[BULK];
+	for (int i = 0; i < rounds; i++) {
+		move(0, by_write);
+		move(0, by_writev);
+		move(1, by_send);
+		move(1, by_sendmsg);
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			_exit(6);
+	}
+}
+
+/* Asks whether there are sandboxes, which the kernel answers with an error; then enters one and replaces itself. */
+static void sandbox(int ms, int enter)
+{
+	static struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {1, allow};
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) != -1 || errno != EFAULT)
+		_exit(9);
+	burn_ms(ms);
+	if (!enter)
+		return;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+		_exit(9);
+	burn_ms(ms);
+	execl("/proc/self/exe", "agent_host", "burn", "20", (char *)NULL);
+	_exit(9);
+}
+
 static void by_quick_exit(int ms, int unused)
 {
 	(void)unused;
@@ -287,10 +380,23 @@ static const struct face {
 	const char *name;
 	void (*show)(int, int);
 } faces[] = {
-	{"burn", burn},      {"threads", threads},     {"brief", brief},           {"c11", c11},
-	{"ends", ends},      {"forks", forks},         {"raw_fork", raw_fork},     {"daemonise", daemonise},
-	{"chain", chain},    {"close_all", close_all}, {"block_all", block_all},   {"quick_exit", by_quick_exit},
-	{"_exit", by_exit_}, {"killed", killed},       {"exits_amid", exits_amid},
+	{"transfers", transfers},
+	{"sandbox", sandbox},
+	{"burn", burn},
+	{"threads", threads},
+	{"brief", brief},
+	{"c11", c11},
+	{"ends", ends},
+	{"forks", forks},
+	{"raw_fork", raw_fork},
+	{"daemonise", daemonise},
+	{"chain", chain},
+	{"close_all", close_all},
+	{"block_all", block_all},
+	{"quick_exit", by_quick_exit},
+	{"_exit", by_exit_},
+	{"killed", killed},
+	{"exits_amid", exits_amid},
 };
 
 int main(int argc, char **argv)
