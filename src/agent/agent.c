@@ -21,12 +21,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { AGENT_HZ_MOST = 10000, AGENT_TEXT_MAX = 1024 };
+enum { AGENT_HZ_MOST = 20000, AGENT_TEXT_MAX = 1024 };
 
 static struct {
 	atomic_bool on;
 	atomic_bool ending;
 	atomic_bool yielded;
+	atomic_bool left;
 	int pid;
 	struct agent_plan plan;
 	char preload[PATH_MAX];
@@ -60,6 +61,37 @@ void agent_yield(const char *reason)
 	file_stop(reason);
 	if (thread)
 		clock_stop(thread);
+}
+
+/* The record is complete before the program loses the system calls that completing it takes. */
+bool agent_leave(const char *reason)
+{
+	struct agent_thread *thread = thread_self();
+	if (!agent_here())
+		return false;
+	agent_end(WIRE_ENDED_STOPPED);
+	file_stop(reason);
+	atomic_store(&agent.left, true);
+	atomic_store(&agent.on, false);
+	if (thread)
+		clock_stop(thread);
+	return true;
+}
+
+void agent_return(void)
+{
+	struct agent_thread *thread = thread_self();
+	file_header()->stop_reason[0] = '\0';
+	atomic_store(&agent.left, false);
+	atomic_store(&agent.on, true);
+	agent_end_failed();
+	if (thread && agent.plan.period_ns)
+		clock_start(thread);
+}
+
+bool agent_has_left(void)
+{
+	return atomic_load_explicit(&agent.left, memory_order_relaxed);
 }
 
 bool agent_ending(void)
@@ -262,7 +294,7 @@ static void begin(void)
 		return;
 	}
 	__cxa_atexit(at_exit, NULL, NULL);
-	at_quick_exit(at_quick_exit_too);
+	(void)at_quick_exit(at_quick_exit_too);
 	atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
 	sample_hold(false);
 }

@@ -29,6 +29,11 @@ bool agent_here(void);
 bool agent_is_on(void);   /* the same without the system call: it may be somebody else's file */
 bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
 void agent_yield(const char *reason);
+/* The program enters a sandbox in which a system call of ours may be its end: from now on the agent makes none, and programs
+ * that are started do without it. False: it was not there. agent_return: the sandbox came to nothing. */
+bool agent_leave(const char *reason);
+void agent_return(void);
+bool agent_has_left(void);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
 uint64_t agent_period_ns(void);

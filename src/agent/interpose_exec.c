@@ -5,6 +5,8 @@
  * array is made with it in front. What the program preloads stays, behind ours. An environment that has its own PITOT_AGENT
  * keeps it: a pitot inside of a pitot profiles for itself, and an empty one means that the program is to be left alone.
  *
+ * In a sandbox the agent's system calls may be a program's death: what is started there gets an empty one.
+ *
  * All this may happen in a child of vfork, which lives in its parent's memory: no malloc; small environments on the stack,
  * large ones in a mapping that is given back where the call fails (after a vfork that succeeds it stays). The file is marked as
  * ended by exec only by the process that it belongs to.
@@ -83,6 +85,15 @@ static char *put_text(char *to, const char *text)
 	return to + length;
 }
 
+/* The same, but for a program that is to be left alone. */
+static void fill_without(struct environment *out, char *const *envp, size_t count)
+{
+	static char emptied[] = WIRE_VARIABLE "=";
+	for (size_t i = 0; i < count; i++)
+		out->use[i] = starts(envp[i], emptied) ? emptied : envp[i];
+	out->use[count] = NULL;
+}
+
 static void fill(struct environment *out, char *const *envp, const struct survey *survey, char *text)
 {
 	char **to = out->use;
@@ -102,13 +113,17 @@ static void fill(struct environment *out, char *const *envp, const struct survey
 static void complete(struct environment *out, char *const *envp)
 {
 	struct survey survey = look_at(envp);
+	char *text;
 	out->use = (char **)envp;
 	out->mapping = NULL;
-	if (!agent_is_on() || (survey.variable && !survey.variable[0]))
+	if (survey.variable && !survey.variable[0])
 		return;
-	if (survey.variable && survey.preload && has_preload(survey.preload))
+	if (agent_has_left() && survey.variable && make_room(out, survey.count + 1, 0, &text)) {
+		fill_without(out, envp, survey.count);
 		return;
-	char *text;
+	}
+	if (!agent_is_on() || (survey.variable && survey.preload && has_preload(survey.preload)))
+		return;
 	size_t preload_bytes = survey.preload ? strlen(survey.preload) : 0;
 	if (make_room(out, survey.count + 3, sizeof(preload_name) + strlen(agent_preload()) + preload_bytes + 2, &text))
 		fill(out, envp, &survey, text);

@@ -62,7 +62,7 @@ void interpose_inherit(bool blocked)
 
 int interpose_install(int number, const struct sigaction *action)
 {
-	struct sigaction before;
+	struct sigaction before = {0};
 	sys_sigset blocked = 0;
 	sys_sigmask(SIG_BLOCK, NULL, &blocked);
 	urgent_blocked = (blocked & sys_sigbit(number)) != 0;
@@ -141,15 +141,20 @@ static void call_program(const struct sigaction *action, siginfo_t *info, uconte
 	/* Not on a small stack, see above. */
 	if (action->sa_flags & SA_ONSTACK)
 		mask |= ours;
-	if (!(action->sa_flags & SA_RESTART))
+	if (!(action->sa_flags & SA_RESTART) && !agent_has_left())
 		resume_fail(context);
 	uintptr_t outer = urgent_runs;
 	urgent_runs = defers ? (uintptr_t)__builtin_frame_address(0) : outer;
-	sys_sigmask(SIG_SETMASK, &mask, NULL);
+	if (!agent_has_left())
+		sys_sigmask(SIG_SETMASK, &mask, NULL);
 	if (action->sa_flags & SA_SIGINFO)
 		action->sa_sigaction(info->si_signo, info, context);
 	else
 		action->sa_handler(info->si_signo);
+	if (agent_has_left()) {
+		urgent_runs = outer;
+		return;
+	}
 	mask = ~(sys_sigset)0;
 	sys_sigmask(SIG_SETMASK, &mask, NULL);
 	urgent_runs = outer;
@@ -178,7 +183,8 @@ void interpose_foreign(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (!is_function(&action)) {
-		resume_interrupted(context);
+		if (!agent_has_left())
+			resume_interrupted(context);
 		return;
 	}
 	if (action.sa_flags & (int)SA_RESETHAND) {
@@ -375,7 +381,7 @@ INTERPOSE plain_handler sigset(int number, plain_handler handler)
 /* After the signal was given up, the kernel's mask is the program's. */
 static bool is_shared(void)
 {
-	if (!agent_is_on())
+	if (!agent_is_on() && !agent_has_left())
 		return false;
 	if (!agent_yielded())
 		return true;

@@ -24,7 +24,15 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { MODULES = 1024, PROBES = 64, PAGES = 1024, PAGE_SHIFT = 12, HEADERS_MOST = 64, NOTES_MOST = 16 };
+enum {
+	MODULES = 1024,
+	PROBES = 64,
+	PAGES = 1024,
+	PAGE_SHIFT = 12,
+	HEADERS_MOST = 64,
+	HEADERS_AT_ONCE = 8,
+	NOTES_MOST = 16
+};
 
 enum state { STATE_FREE, STATE_WRITING, STATE_READY, STATE_GONE };
 
@@ -247,13 +255,17 @@ static uintptr_t find_headers(const struct object *object, const struct link_map
 
 static void read_facts(const struct object *object, const struct link_map *link, struct facts *facts)
 {
-	ElfW(Phdr) header;
+	ElfW(Phdr) headers[HEADERS_AT_ONCE];
 	unsigned count;
 	uintptr_t at = find_headers(object, link, &count);
 	*facts = (struct facts){.view.tables.header = object->table};
-	for (unsigned i = 0; i < count && i < HEADERS_MOST; i++)
-		if (guard_copy(&header, at + i * sizeof header, sizeof header))
-			read_header(&header, link->l_addr, object, facts);
+	for (unsigned done = 0; done < count && done < HEADERS_MOST; done += HEADERS_AT_ONCE) {
+		unsigned more = count - done < HEADERS_AT_ONCE ? count - done : HEADERS_AT_ONCE;
+		if (!guard_copy(headers, at + done * sizeof headers[0], more * sizeof headers[0]))
+			return;
+		for (unsigned i = 0; i < more; i++)
+			read_header(&headers[i], link->l_addr, object, facts);
+	}
 }
 
 /* ---- its record */

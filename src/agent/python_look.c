@@ -371,7 +371,10 @@ void python_look(uintptr_t bias, uintptr_t dynamic)
 	struct elf_object object;
 	struct elf_symbol found[LOOK_NAMES] = {0};
 	int unseen = PYTHON_UNSEEN;
-	if (atomic_load_explicit(&python.stage, memory_order_acquire) != PYTHON_UNSEEN)
+	int stage = atomic_load_explicit(&python.stage, memory_order_acquire);
+	if (stage == PYTHON_READY)
+		tell(WIRE_PYTHON_READ); /* a fork's child sees its objects again, for a new file */
+	if (stage != PYTHON_UNSEEN)
 		return;
 	bool open = elf_open(&object, bias, dynamic);
 	if (open && (elf_find(&object, look_names[LOOK_RUNTIME]).address ||

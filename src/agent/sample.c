@@ -97,7 +97,8 @@ extern const char _end[] __attribute__((visibility("hidden")));
 static unsigned own_frames(const struct agent_thread *thread, unsigned frames)
 {
 	unsigned own = 0;
-	while (own < frames && thread->native[own].ip - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start))
+	while (own < frames &&
+	       thread->native[own].ip - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start)
 		own++;
 	return own;
 }
@@ -256,6 +257,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	struct agent_thread *thread = thread_self();
 	enum clock_answer answer = thread ? clock_ask(thread, info) : CLOCK_FOREIGN;
+	if (agent_has_left() && (answer != CLOCK_FOREIGN || clock_is_stale(info)))
+		return; /* without any system call */
 	if (answer != CLOCK_FOREIGN && agent_yielded()) {
 		give_way(thread, context);
 	} else if (answer != CLOCK_FOREIGN) {

@@ -127,11 +127,15 @@ static bool read_foreign(struct walk *walk, uintptr_t at, uintptr_t *out)
 	return true;
 }
 
-static inline bool read_word(struct walk *walk, uintptr_t at, uintptr_t *out)
+/* A word of the stack, whatever the program has there: sanitizers mark the gaps between variables as forbidden. */
+typedef uintptr_t __attribute__((may_alias, aligned(1))) loose_word;
+
+__attribute__((no_sanitize("address", "thread"))) static inline bool read_word(struct walk *walk, uintptr_t at,
+									       uintptr_t *out)
 {
 	if (__builtin_expect(at - walk->low >= walk->span, 0))
 		return read_foreign(walk, at, out);
-	memcpy(out, (const void *)at, sizeof *out);
+	*out = *(const loose_word *)at;
 	return true;
 }
 
@@ -142,6 +146,11 @@ static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *
 	if (!(walk->known >> rule->cfa_register & 1))
 		return false;
 	uintptr_t value = walk->registers[rule->cfa_register] + (uintptr_t)(intptr_t)rule->cfa_offset;
+	if (rule->flags & CFI_INDEXED) {
+		if (!(walk->known >> rule->base_register & 1))
+			return false;
+		value += walk->registers[rule->base_register] * 8;
+	}
 	if ((rule->flags & CFI_INDIRECT) && !read_word(walk, value, &value))
 		return false;
 	*cfa = value + (uintptr_t)(intptr_t)rule->cfa_add;
@@ -152,11 +161,6 @@ static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *
 	if ((rule->flags & CFI_POINTER) && (*cfa % 8 != 0 || (walk->span != 0 && *cfa - walk->low > walk->span + 7)))
 		return false;
 	return *cfa >= sp + ARCH_RETURN_BYTES;
-}
-
-static inline uintptr_t place_base(const struct walk *walk, const struct cfi_rule *rule, unsigned column, uintptr_t cfa)
-{
-	return rule->based >> column & 1 ? walk->registers[rule->base_register] : cfa;
 }
 
 static bool find_return(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa, uintptr_t *out)
@@ -170,37 +174,36 @@ static bool find_return(struct walk *walk, const struct cfi_rule *rule, uintptr_
 	}
 	if (rule->ra == CFI_LOST)
 		return false;
-	return read_word(walk, place_base(walk, rule, ARCH_SAVED, cfa) + (uintptr_t)((intptr_t)rule->ra * 8), out);
+	uintptr_t base = rule->based >> ARCH_SAVED & 1 ? walk->registers[rule->base_register] : cfa;
+	return read_word(walk, base + (uintptr_t)((intptr_t)rule->ra * 8), out);
 }
 
 static bool restore_saved(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa)
 {
-	uintptr_t values[ARCH_SAVED];
-	uint32_t known = 1U << ARCH_SP;
+	/* Taken first: it may be one of those that change. */
+	uintptr_t base = walk->registers[rule->base_register];
+	uint32_t kept = 1U << ARCH_SP;
+#pragma GCC unroll 6
 	for (unsigned i = 0; i < ARCH_SAVED; i++) {
 		unsigned number = arch_saved[i];
-		if (rule->saved[i] == CFI_SAME) {
-			values[i] = walk->registers[number];
-			known |= walk->known & 1U << number;
+		kept |= 1U << number;
+		if (rule->saved[i] == CFI_SAME)
 			continue;
-		}
-		values[i] = 0;
+		walk->known &= ~(1U << number);
 		if (rule->saved[i] == CFI_LOST)
 			continue;
-		uintptr_t at = place_base(walk, rule, i, cfa) + (uintptr_t)((intptr_t)rule->saved[i] * 8);
-		if (!read_word(walk, at, &values[i]))
+		uintptr_t at = (rule->based >> i & 1 ? base : cfa) + (uintptr_t)((intptr_t)rule->saved[i] * 8);
+		if (!read_word(walk, at, &walk->registers[number]))
 			return false;
-		known |= 1U << number;
+		walk->known |= 1U << number;
 	}
-	for (unsigned i = 0; i < ARCH_SAVED; i++)
-		walk->registers[arch_saved[i]] = values[i];
-	walk->known = known;
+	walk->known &= kept;
 	return true;
 }
 
 /* ---- which rule */
 
-enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12 };
+enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12, SPREAD_MOST = 64 };
 
 /* Whether the rule leads to an address behind a call. Asked once per address: the answer is kept with the rule. */
 static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
@@ -220,8 +223,15 @@ static void guess_rule(struct walk *walk, const struct bare_code *code, struct c
 	cfi_frame_pointer(rule);
 	if (!bare_look_ahead(code, walk->ip, LOOK_AHEAD_MOST, &ahead))
 		return;
-	if (leads_to_a_call(walk, &ahead) || !leads_to_a_call(walk, rule))
-		*rule = ahead;
+	if (!leads_to_a_call(walk, &ahead) && leads_to_a_call(walk, rule))
+		return;
+	*rule = ahead;
+	if (!walk->exact)
+		return;
+	/* The next samples are in the same loop: the instructions after this one share its rule. */
+	uintptr_t at = walk->ip;
+	for (unsigned i = 0; i < SPREAD_MOST && bare_shares_next(code, &at, rule); i++)
+		cache_add(rule_key(at, module_epoch()), rule);
 }
 
 /* Generated code keeps frame pointers, but for its first two instructions and for trampolines (CPython's for perf). */

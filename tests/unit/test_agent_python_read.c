@@ -266,6 +266,7 @@ static void after_a_fork_everything_is_written_again(void **state)
 	header = (struct wire_header){0};
 	python_forked();
 	assert_int_not_equal(python_code(thread, code), before);
+	python_look(0, 0);
 	assert_int_equal(header.python, WIRE_PYTHON_READ);
 	assert_int_equal(header.python_version, python.version);
 }

@@ -14,7 +14,11 @@
 #include <time.h>
 
 /* The optimizer must neither fold these functions into each other nor drop what they compute. */
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 static volatile int sink;
 
 static struct agent_thread *self;
@@ -279,15 +283,15 @@ static int compare_and_look(const void *left, const void *right)
 	return compare_ints(left, right);
 }
 
-/* The first address is in this test itself, at two places. */
+/* Compared from the root on: the first address is in this test itself, at two places, and a sanitizer has a frame of its own. */
 static void the_stack_is_that_of_glibcs_backtrace(void **state)
 {
 	(void)state;
 	int numbers[] = {3, 1, 2};
 	qsort(numbers, 3, sizeof numbers[0], compare_and_look);
-	assert_int_equal(deep_frames, glibc_frames);
+	assert_in_range(glibc_frames, deep_frames, deep_frames + 1);
 	for (unsigned i = 1; i < deep_frames; i++)
-		assert_int_equal(self->native[i].ip, (uintptr_t)glibc_stack[i]);
+		assert_int_equal(self->native[deep_frames - i].ip, (uintptr_t)glibc_stack[glibc_frames - i]);
 }
 
 /* ---- code without unwind tables */
