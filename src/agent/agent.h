@@ -13,6 +13,7 @@
  *	sample.c     the signal handler: capture, weigh, store
  *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
+ *	bare.c       the same for code that has no rules: assembler, generated code (x86.c reads instructions)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
  *	python*.c    Python frames and how they interleave with native ones
