@@ -83,6 +83,13 @@ struct agent_thread {
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
 	struct merged_frame merged[WIRE_STACK_MAX];
+	/* The rules of the native stack before, leaf first, in turn; see unwind.c. */
+	struct rule_memo {
+		uintptr_t pc, sp;
+		uint64_t rule[3];
+	} rules[2][WIRE_STACK_MAX];
+	unsigned rules_turn, rules_count;
+	uint32_t rules_epoch;
 	unsigned char window[4096]; /* of a stack that is not the thread's own; a new object's path */
 };
 
