@@ -41,7 +41,8 @@ def test_stacks_of_everything_that_python_does_are_complete_and_matched(code, sc
         assert "main" in names or "until" in names, names
     side = {sample.thread["name"] for sample in inside if sample.has("until")}
     assert side
-    assert sum(bool(sample.flags & GIL and sample.flags & PYTHON) for sample in inside) >= 0.99 * len(inside)
+    # The rest waits for the lock, which takes some time too.
+    assert sum(bool(sample.flags & GIL and sample.flags & PYTHON) for sample in inside) >= 0.95 * len(inside)
     orders = [" ".join(name.split(".")[-1] for name in sample.functions("python")) for sample in inside]
     assert any("spin numbers nested nested nested nested nested nested nested nested nested turn" in one for one in orders)
     assert any("spin leaf chain chain chain chain chain chain" in one for one in orders)

@@ -7,6 +7,7 @@ its test modules; all of them with PITOT_TEST_ALL=1.
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -36,6 +37,11 @@ def with_tests():
 
 
 def start(command, folder):
+    def default_signals():
+        # A shell's background job has them ignored, which pitot puts right for its stages.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PITOT"))}
     environment.update(PITOT_HISTORY=os.path.join(folder, "history"), LC_ALL="C.UTF-8", TMPDIR=folder)
     with open(os.path.join(folder, "output"), "wb") as output:
@@ -47,6 +53,7 @@ def start(command, folder):
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=default_signals,
         )
 
 

@@ -215,7 +215,8 @@ def test_a_build_with_make_is_followed(pitot):
     assert sum("cc1" in name for name in names) == 3 and "make" in names and any("ld" in name for name in names), names
     assert not profile.gaps
     stage = pitot.report("run.pitot")["stages"][0]["metrics"]["cpu_time_s"]["value"]
-    assert profile.weight_s == pytest.approx(stage, rel=0.05)
+    # What each of them uses after the agent has closed its file is not in it.
+    assert stage - 0.001 * len(profile.processes) <= profile.weight_s <= 1.01 * stage
 
 
 def test_a_shell_with_many_short_commands_does_the_same(pitot):

@@ -1,5 +1,5 @@
 /*
- * few_files - lowers its own limit of open files, works with threads, and opens as many files as are left.
+ * few_files - lowers its own limit of open files, opens as many as are left, and works with threads when there are none left.
  */
 #include "unbroken.h"
 
@@ -22,12 +22,12 @@ int main(void)
 	closefrom(3);
 	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == LIMIT && now.rlim_max == LIMIT);
-	for (int i = 0; i < 30; i++)
-		CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
 	int opened = 0;
 	while (open("/dev/null", O_RDONLY) >= 0)
 		opened++;
 	CHECK(errno == EMFILE);
+	for (int i = 0; i < 30; i++)
+		CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
 	for (int i = 0; i < 30; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	printf("%d were opened\n", opened);
