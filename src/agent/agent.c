@@ -7,6 +7,10 @@
  * A file belongs to one process. Children of vfork and of a raw clone run in our memory or in a copy of it, without our
  * knowing; so hooks ask agent_here(), which compares process ids, before they touch the file.
  *
+ * Whoever is about to make system calls of the agent's enters, and leaves when it has done so or before the program's code
+ * runs. agent_close lets nobody in any more and waits until all have left: from then on the agent makes no system call in this
+ * process (see interpose_sandbox.c).
+ *
  * The end is recorded as late as libc allows: a function that a constructor registers without an owner runs after all
  * libraries' destructors. Samples go on until the very end and move it with them.
  */
@@ -21,12 +25,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { AGENT_HZ_MOST = 10000, AGENT_TEXT_MAX = 1024 };
+enum {
+	AGENT_HZ_MOST = 10000,
+	AGENT_TEXT_MAX = 1024,
+	CLOSE_WAIT_NS = 100000,
+	CLOSE_TRIES = 5000 /* a thread may be stopped inside, or have jumped out of a handler of the program's */
+};
 
 static struct {
 	atomic_bool on;
 	atomic_bool ending;
 	atomic_bool yielded;
+	atomic_bool restricted;
+	_Atomic int inside; /* threads that may make system calls of ours */
 	int pid;
 	struct agent_plan plan;
 	char preload[PATH_MAX];
@@ -34,17 +45,76 @@ static struct {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
+static __thread bool muted __attribute__((tls_model("initial-exec"))); /* see agent_mute */
+static __thread bool forks __attribute__((tls_model("initial-exec"))); /* entered by agent_fork_prepare */
+
 /* Registers without an owner, so that it is not run with this library's destructors. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
 
 bool agent_is_on(void)
 {
-	return atomic_load_explicit(&agent.on, memory_order_acquire);
+	return atomic_load_explicit(&agent.on, memory_order_acquire) && !muted;
+}
+
+bool agent_reenter(void)
+{
+	atomic_fetch_add(&agent.inside, 1);
+	return !atomic_load(&agent.restricted) && !muted;
+}
+
+bool agent_enter(void)
+{
+	if (!agent_is_on())
+		return false;
+	if (agent_reenter())
+		return true;
+	agent_leave();
+	return false;
+}
+
+bool agent_enter_here(void)
+{
+	if (!agent_enter())
+		return false;
+	if (sys_getpid() == agent.pid)
+		return true;
+	agent_leave();
+	return false;
+}
+
+void agent_leave(void)
+{
+	atomic_fetch_sub(&agent.inside, 1);
 }
 
 bool agent_here(void)
 {
-	return agent_is_on() && sys_getpid() == agent.pid;
+	bool here = agent_enter_here();
+	if (here)
+		agent_leave();
+	return here;
+}
+
+bool agent_close(void)
+{
+	const struct timespec wait = {0, CLOSE_WAIT_NS};
+	atomic_store(&agent.restricted, true);
+	atomic_store(&agent.on, false);
+	for (int tries = 0; atomic_load(&agent.inside) && tries < CLOSE_TRIES; tries++)
+		syscall(SYS_nanosleep, &wait, NULL);
+	return atomic_load(&agent.inside) == 0;
+}
+
+bool agent_mute(bool mute)
+{
+	bool before = muted;
+	muted = mute;
+	return before;
+}
+
+bool agent_restricted(void)
+{
+	return muted || atomic_load_explicit(&agent.restricted, memory_order_relaxed);
 }
 
 bool agent_yielded(void)
@@ -173,8 +243,10 @@ void agent_end_failed(void)
 static void at_exit(void *unused)
 {
 	(void)unused;
-	if (agent_here())
-		agent_end(WIRE_ENDED_EXIT);
+	if (!agent_enter_here())
+		return;
+	agent_end(WIRE_ENDED_EXIT);
+	agent_leave();
 }
 
 static void at_quick_exit_too(void)
@@ -184,20 +256,22 @@ static void at_quick_exit_too(void)
 
 void agent_fork_prepare(void)
 {
-	if (agent_is_on())
+	forks = agent_enter();
+	if (forks)
 		sample_hold(true);
 }
 
 void agent_fork_parent(void)
 {
-	if (agent_is_on())
-		sample_hold(false);
+	if (!forks)
+		return;
+	forks = false;
+	sample_hold(false);
+	agent_leave();
 }
 
-void agent_fork_child(void)
+static void begin_child(void)
 {
-	if (!agent_is_on())
-		return;
 	uint64_t before_ns = sys_process_cpu_ns();
 	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_FORK};
 	atomic_store(&agent.ending, false);
@@ -212,6 +286,16 @@ void agent_fork_child(void)
 	thread_forked();
 	if (opened)
 		atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
+}
+
+void agent_fork_child(void)
+{
+	if (!forks)
+		return;
+	forks = false;
+	atomic_store(&agent.inside, 0);
+	if (agent_is_on())
+		begin_child();
 	sample_hold(false);
 }
 
@@ -241,11 +325,11 @@ static bool keep_environment(const char *variable)
 
 static void begin(void)
 {
-	uint64_t before_ns = sys_process_cpu_ns();
 	const char *variable = secure_getenv(WIRE_VARIABLE);
 	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_EXEC};
 	if (!variable || !keep_environment(variable) || !agent_parse(variable, &agent.plan))
 		return;
+	uint64_t before_ns = sys_process_cpu_ns();
 	find_clock();
 	if (!file_open(&origin))
 		return;

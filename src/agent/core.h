@@ -26,8 +26,18 @@ bool agent_parse(const char *text, struct agent_plan *out);
 /* Whether the calling process has a wire file of its own. Not so in children of vfork and raw clone, which share our memory
  * or have a copy of it, and after anything failed. One system call: for hooks, not for the handler. */
 bool agent_here(void);
-bool agent_is_on(void);   /* the same without the system call: it may be somebody else's file */
-bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
+bool agent_is_on(void); /* the same without the system call: it may be somebody else's file */
+/* Around all that makes system calls. False: there must be none, and there is nothing to leave. */
+bool agent_enter(void);
+bool agent_enter_here(void); /* the same where agent_here() */
+/* For the handler, at its beginning and after the program's code ran in it: it is inside in any case, whether or not the agent
+ * is on. False: no system calls. */
+bool agent_reenter(void);
+void agent_leave(void);
+bool agent_close(void);      /* for good; false: somebody is inside who does not leave */
+bool agent_mute(bool mute);  /* the calling thread, for a child that shares our memory; what it was */
+bool agent_restricted(void); /* the process may not make our system calls, nor may a program that it starts */
+bool agent_yielded(void);    /* the program wants our signal in a way that we cannot share: no more samples */
 void agent_yield(const char *reason);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
@@ -72,6 +82,8 @@ void *thread_run(void *slot);                                         /* start r
 void thread_forked(void);
 void thread_end_all(uint64_t now_ns);
 void thread_end_undo(void);
+void thread_stop_clocks(void);                 /* of all threads; nobody may be inside */
+bool thread_any_blocks(void);                  /* our signal, in the kernel's mask, other than the calling one */
 void thread_name(struct agent_thread *thread); /* of the calling thread, into its record */
 unsigned thread_count(void);
 
@@ -107,5 +119,7 @@ int interpose_install(int number, const struct sigaction *action); /* past our o
 void interpose_foreign(int number, siginfo_t *info, void *context);
 void interpose_inherit(bool urgent_blocked); /* the program's mask in a new thread */
 bool interpose_urgent_blocked(void);
+bool interpose_urgent_drop(void);   /* our signal is ignored, those that wait are gone; false: it was not ours */
+bool interpose_urgent_return(void); /* it is the program's alone; true: the calling thread has it blocked */
 
 #endif

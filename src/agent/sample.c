@@ -229,6 +229,10 @@ static void give_way(struct agent_thread *thread, ucontext_t *context)
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
+	if (!agent_reenter()) {
+		agent_leave();
+		return;
+	}
 	int saved = errno;
 	struct agent_thread *thread = thread_self();
 	enum clock_answer answer = thread ? clock_ask(thread, info) : CLOCK_FOREIGN;
@@ -244,6 +248,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else {
 		interpose_foreign(number, info, context);
 	}
+	agent_leave();
 	errno = saved;
 }
 

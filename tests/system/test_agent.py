@@ -20,8 +20,8 @@ from harness import BUILD, NOBODY, PROGRAMS, PYTHON
 AGENT = os.path.join(BUILD, "libpitot-agent.so")
 HZ = 999
 EXPORTS = """_Exit _Fork __sysv_signal _exit bsd_signal dlclose execl execle execlp execv execve execveat execvp execvpe fexecve
-    posix_spawn posix_spawnp pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
-    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal sysv_signal thrd_create"""
+    posix_spawn posix_spawnp prctl pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
+    sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal syscall sysv_signal thrd_create"""
 
 
 class Host:
