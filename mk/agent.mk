@@ -33,3 +33,11 @@ $(BUILD)/unit/libthrower.so: tests/unit/thrower.cc
 	$(CXX) -Wall -Wextra -Werror -O2 -g -fPIC -shared -Wl,-z,lazy $< -o $@
 
 $(BUILD)/unit/test_agent_unwind $(BUILD)/unit/test_agent_module: | $(BUILD)/unit/libthrower.so
+
+# What threads do to each other in the agent, seen by ThreadSanitizer: only what needs no fences of its own, which it does not know.
+.PHONY: agent-tsan
+agent-tsan:
+	@mkdir -p $(BUILD)/tsan
+	$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -g -O1 -fsanitize=thread -Isrc -Itests/unit tests/unit/test_agent_node.c \
+	      src/agent/node.c src/agent/file.c -lcmocka -pthread -o $(BUILD)/tsan/test_agent_node
+	@tools/run_unit $(BUILD)/tsan/test_agent_node

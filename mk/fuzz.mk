@@ -13,8 +13,9 @@ fuzz:
 fuzz-bins: $(FUZZ_BIN)
 
 # FUZZ_LIBS_x: what the target fuzz_x links besides the program's own code.
-FUZZ_LIBS_cfi := $(BUILD)/libagent.a
-$(BUILD)/fuzz_cfi: $(BUILD)/libagent.a
+FUZZ_LIBS_bare := $(BUILD)/libagent.a
+FUZZ_LIBS_cfi  := $(BUILD)/libagent.a
+$(BUILD)/fuzz_bare $(BUILD)/fuzz_cfi: $(BUILD)/libagent.a
 
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcore.a
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -fsanitize=fuzzer -MMD -MP $< $(FUZZ_LIBS_$*) $(BUILD)/libcore.a \

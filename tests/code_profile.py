@@ -7,6 +7,7 @@ import collections
 import contextlib
 import functools
 import glob
+import math
 import os
 import re
 import shutil
@@ -118,6 +119,10 @@ class CodeProfile:
         taken = self.measured()
         assert taken, "there are no samples"
         return 100 * sum(sample.is_whole for sample in taken) / len(taken)
+
+    def points(self, wanted):
+        """Percentage points that a share may be off: what is wanted of 5000 samples, and more of fewer by the law of chance."""
+        return wanted * max(1, math.sqrt(5000 / max(1, len(self.measured()))))
 
     def lines(self, function, inlined=True):
         """Seconds by line in the named function where it is the leaf (or what was inlined into it is)."""

@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 
 enum {
-	AGENT_HZ_MOST = 10000,
+	AGENT_HZ_MOST = 20000,
 	AGENT_TEXT_MAX = 1024,
 	CLOSE_WAIT_NS = 100000,
 	CLOSE_TRIES = 5000 /* a thread may be stopped inside, or have jumped out of a handler of the program's */
@@ -279,8 +279,8 @@ static void begin_child(void)
 	file_forget();
 	node_reset();
 	module_restart();
-	python_forked();
 	bool opened = file_open(&origin);
+	python_forked(); /* the new header has to tell of the interpreter */
 	if (!opened)
 		atomic_store(&agent.on, false);
 	thread_forked();

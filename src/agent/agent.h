@@ -64,6 +64,8 @@ struct agent_thread {
 	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
 	int clock_fd;      /* the number that the event's signals carry */
 	bool clock_waits;  /* for its first sample, which comes at a random time */
+	uint64_t clock_period_ns;
+	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;
 	int timer;
 	uint64_t cpu_last_ns;

@@ -17,7 +17,7 @@
 
 #if defined(__x86_64__)
 
-enum { GENERAL = 16, PENDING_MOST = 3, BACKWARD_MOST = 2, RETURN_MOST = 3 };
+enum { GENERAL = 16, PENDING_MOST = 3, BACKWARD_MOST = 2, RETURN_MOST = 3, ENTRY_MOST = 6 };
 
 /* Where a value stands relative to what a register holds at the beginning. */
 struct spot {
@@ -278,24 +278,34 @@ bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *ru
 	return false;
 }
 
-bool bare_entry(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule)
+/* push %rbp; mov %rsp, %rbp, as either assembler writes it. */
+static bool is_frame_start(const struct bare_code *code, uintptr_t at)
 {
 	static const uint8_t forms[2][4] = {{0x55, 0x48, 0x89, 0xE5}, {0x55, 0x48, 0x8B, 0xEC}};
-	for (unsigned after = 0; after < 2; after++) {
-		uintptr_t place = ip - after - code->start;
-		if (place >= code->size || code->size - place < 4)
-			continue;
-		for (unsigned i = 0; i < 2; i++)
-			if (memcmp(code->bytes + place, forms[i], 4) == 0) {
-				*rule = (struct cfi_rule){
-					.cfa_register = ARCH_SP, .cfa_offset = after ? 16 : 8, .ra = -1};
-				for (unsigned k = 0; k < ARCH_SAVED; k++)
-					rule->saved[k] = CFI_SAME;
-				rule->saved[0] = after ? -2 : CFI_SAME;
-				return true;
-			}
+	uintptr_t place = at - code->start;
+	return place < code->size && code->size - place >= 4 &&
+	       (memcmp(code->bytes + place, forms[0], 4) == 0 || memcmp(code->bytes + place, forms[1], 4) == 0);
+}
+
+bool bare_entry(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule)
+{
+	bool pushed = is_frame_start(code, ip - 1);
+	uintptr_t at = ip;
+	for (unsigned i = 0; !pushed && !is_frame_start(code, at); i++) {
+		struct x86_step step;
+		uintptr_t place = at - code->start;
+		if (i == ENTRY_MOST || place >= code->size ||
+		    !x86_decode(code->bytes + place, code->size - place, &step) ||
+		    (step.kind != X86_OTHER && step.kind != X86_BRANCH && step.kind != X86_LOAD) || step.to == X86_RSP)
+			return false;
+		at += step.length;
 	}
-	return false;
+	*rule = (struct cfi_rule){.cfa_register = ARCH_SP, .cfa_offset = pushed ? 16 : 8, .ra = -1};
+	for (unsigned i = 0; i < ARCH_SAVED; i++)
+		rule->saved[i] = CFI_SAME;
+	if (pushed)
+		rule->saved[0] = -2;
+	return true;
 }
 
 bool bare_is_call(const uint8_t *before, size_t count)

@@ -22,7 +22,7 @@ bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps,
  * (gcc, where a function aligned its stack); the code itself is. */
 bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);
 
-/* Where `ip` is the first or the second instruction of a function that sets up a frame pointer, as it is or just about to be. */
+/* Where a function is just about to set up its frame pointer: up to a few instructions before that, and in the middle of it. */
 bool bare_entry(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);
 
 /* Whether the `count` bytes that end where a call would return to end with a call. */

@@ -6,9 +6,9 @@
  * find it where it expects its own, nor run out of descriptors because of it. The page is not copied by fork and is gone
  * after exec. Unmapping it ends the event.
  *
- * The first sample comes after a random part of the period: threads that start together, and programs that do the same
- * thing every millisecond, are not sampled in step. That is a first event with a period of its own; after its first
- * signal it is replaced by the regular one.
+ * The first sample comes after a random part of the period, so that threads which start together are not sampled in step.
+ * Programs that do the same thing every millisecond, or every third of one, would be, and the shares could be wrong by any
+ * amount. So every few samples the event is replaced by one whose period is a little longer or shorter, at random.
  *
  * Opening an event costs as much as making a thread. A program whose threads end before their first sample gets the cheap
  * timer for the first one instead: it comes with the kernel's tick, and the event is opened then.
@@ -25,6 +25,8 @@
 
 enum {
 	CLOCK_LEAST_NS = 20000,
+	CLOCK_SAMPLES = 32, /* with one period */
+	CLOCK_SPREAD = 5,   /* periods are up to a fifth shorter or longer than what was asked for */
 	BRIEF_LEAST =
 		64 /* threads without a sample, after which it is worth while to look whether most are like that */
 };
@@ -72,8 +74,8 @@ static int clock_number(void)
 	return known;
 }
 
-/* The event's page; NULL where there can be none. */
-static void *open_event(uint64_t period_ns, bool user_only, int *number)
+/* The thread knows of the event before its first signal can come. */
+static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool user_only)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -87,36 +89,35 @@ static void *open_event(uint64_t period_ns, bool user_only, int *number)
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return NULL;
+		return false;
 	/* Signals carry the number by which they were asked for: one that the program's own descriptors do not have. */
 	int high = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, clock_number());
 	if (high >= 0) {
 		sys_close(fd);
 		fd = high;
 	}
-	void *page = sys_map(WIRE_PAGE, PROT_READ, MAP_SHARED, fd);
-	if (page && (!make_signals(fd) || syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
-		sys_unmap(page, WIRE_PAGE);
-		page = NULL;
+	thread->clock_fd = fd;
+	thread->clock_page = sys_map(WIRE_PAGE, PROT_READ, MAP_SHARED, fd);
+	if (thread->clock_page && (!make_signals(fd) || syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
+		sys_unmap(thread->clock_page, WIRE_PAGE);
+		thread->clock_page = NULL;
 	}
-	*number = fd;
 	sys_close(fd);
-	return page;
+	return thread->clock_page != NULL;
 }
 
-/* Opens with what is allowed; a step down is for the whole process. */
+/* Opens with what is allowed. Where it is the kernel's side that is not, that holds for the whole process. */
 static bool start_event(struct agent_thread *thread, uint64_t period_ns)
 {
-	int kind = atomic_load_explicit(&best, memory_order_relaxed);
-	if (kind == WIRE_CLOCK_PERF) {
-		thread->clock_page = open_event(period_ns, false, &thread->clock_fd);
-		if (thread->clock_page)
-			return true;
-		atomic_store_explicit(&best, WIRE_CLOCK_PERF_USER, memory_order_relaxed);
-	}
-	if (kind != WIRE_CLOCK_TICK)
-		thread->clock_page = open_event(period_ns, true, &thread->clock_fd);
-	return thread->clock_page != NULL;
+	thread->clock_period_ns = period_ns;
+	thread->clock_left = CLOCK_SAMPLES;
+	if (atomic_load_explicit(&best, memory_order_relaxed) == WIRE_CLOCK_PERF &&
+	    open_event(thread, period_ns, false))
+		return true;
+	if (!open_event(thread, period_ns, true))
+		return false;
+	atomic_store_explicit(&best, WIRE_CLOCK_PERF_USER, memory_order_relaxed);
+	return true;
 }
 
 static bool start_timer(struct agent_thread *thread, uint64_t first_ns)
@@ -158,7 +159,7 @@ bool clock_start(struct agent_thread *thread)
 	uint64_t first_ns = CLOCK_LEAST_NS + random_below(period_ns);
 	clock_forget(thread);
 	bool can_wait = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) && is_mostly_brief();
-	if (can_wait && atomic_load_explicit(&best, memory_order_relaxed) != WIRE_CLOCK_TICK) {
+	if (can_wait) {
 		thread->clock_waits = start_timer(thread, first_ns);
 		if (thread->clock_waits)
 			return true;
@@ -174,20 +175,26 @@ bool clock_start(struct agent_thread *thread)
 
 void clock_settle(struct agent_thread *thread)
 {
-	void *first = thread->clock_page;
-	thread->clock_waits = false;
-	if (!start_event(thread, agent_period_ns())) {
-		thread->clock_page = first;
-		if (!first)
-			tell(WIRE_CLOCK_TICK);
+	void *before = thread->clock_page;
+	int number = thread->clock_fd;
+	uint64_t asked_ns = agent_period_ns(), most_ns = asked_ns / CLOCK_SPREAD, before_ns = thread->clock_period_ns;
+	bool runs = start_event(thread, asked_ns - most_ns + random_below(2 * most_ns));
+	if (!runs && before && !thread->clock_waits) {
+		/* No descriptor is to be had just now: the old clock goes on. */
+		thread->clock_page = before;
+		thread->clock_fd = number;
+		thread->clock_period_ns = before_ns;
 		return;
 	}
-	int kind = atomic_load_explicit(&best, memory_order_relaxed);
-	tell(kind);
-	if (first)
-		sys_unmap(first, WIRE_PAGE);
-	else if (kind == WIRE_CLOCK_PERF)
+	thread->clock_waits = false;
+	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
+	if (before)
+		sys_unmap(before, WIRE_PAGE);
+	if (kind == WIRE_CLOCK_PERF)
 		stop_timer(thread);
+	else if (!thread->timer_runs && !start_timer(thread, asked_ns) && !runs)
+		return;
+	tell(kind);
 }
 
 void clock_stop(struct agent_thread *thread)

@@ -91,11 +91,14 @@ unsigned thread_count(void);
 bool clock_start(struct agent_thread *thread);
 void clock_stop(struct agent_thread *thread);
 void clock_forget(struct agent_thread *thread); /* the event stayed with the parent */
-enum clock_answer { CLOCK_FOREIGN, CLOCK_SAMPLE, CLOCK_MAYBE /* only where much time has gone unsampled */ };
+enum clock_answer {
+	CLOCK_FOREIGN,
+	CLOCK_SAMPLE,
+	CLOCK_MAYBE /* only inside the kernel, where the other clock is blind */
+};
 enum clock_answer clock_ask(const struct agent_thread *thread, const siginfo_t *info);
-bool clock_is_stale(const siginfo_t *info); /* of a clock that is no more */
-void clock_settle(
-	struct agent_thread *thread); /* after the first sample, which came at random: now the regular period */
+bool clock_is_stale(const siginfo_t *info);     /* of a clock that is no more */
+void clock_settle(struct agent_thread *thread); /* another period */
 
 /* sample.c */
 bool sample_install(void);

@@ -24,7 +24,15 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { MODULES = 1024, PROBES = 64, PAGES = 1024, PAGE_SHIFT = 12, HEADERS_MOST = 64, NOTES_MOST = 16 };
+enum {
+	MODULES = 1024,
+	PROBES = 64,
+	PAGES = 1024,
+	PAGE_SHIFT = 12,
+	HEADERS_MOST = 64,
+	HEADERS_AT_ONCE = 8,
+	NOTES_MOST = 16
+};
 
 enum state { STATE_FREE, STATE_WRITING, STATE_READY, STATE_GONE };
 
@@ -39,7 +47,7 @@ static _Atomic uint64_t pages[PAGES]; /* page number and generation: known to be
 static _Atomic uint32_t epoch;
 static atomic_bool overflowed; /* objects without an entry: any of them may have gone */
 
-/* An object as the loader tells it. */
+/* An object as the loader tells it; one segment of it, where there are holes between them. */
 struct object {
 	uintptr_t start, end, link, table;
 };
@@ -210,7 +218,7 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 {
 	uintptr_t start = bias + header->p_vaddr,
 		  bytes = header->p_filesz < header->p_memsz ? header->p_filesz : header->p_memsz;
-	if (start < object->start || start > object->end || bytes > object->end - start)
+	if (start + bytes < start)
 		return;
 	if (header->p_type == PT_NOTE && facts->build_id_bytes == 0)
 		read_build_id(start, start + bytes, facts);
@@ -221,24 +229,43 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 		facts->view.tables.end = start + bytes;
 	}
 	/* Some linkers give the PLT a segment of its own: the large one is what matters. */
-	if ((header->p_flags & PF_X) && bytes > facts->view.code_end - facts->view.code) {
+	if ((header->p_flags & PF_X) && start < object->end && start + bytes > object->start &&
+	    bytes > facts->view.code_end - facts->view.code) {
 		facts->view.code = start;
 		facts->view.code_end = start + bytes;
 	}
 }
 
-/* By guard_copy: a first segment without the headers, or one that cannot be read, is unusual but allowed. */
-static void read_facts(const struct object *object, uintptr_t bias, struct facts *facts)
+/*
+ * Where the program headers are: the kernel says it of the program itself, whose segments the loader tells apart where there
+ * are holes between them; others begin with them. By guard_copy: an object may be made otherwise.
+ */
+static uintptr_t find_headers(const struct object *object, const struct link_map *link, unsigned *count)
 {
 	ElfW(Ehdr) head;
-	ElfW(Phdr) header;
-	*facts = (struct facts){.view.tables.header = object->table};
+	*count = (unsigned)getauxval(AT_PHNUM);
+	if (link->l_name[0] == '\0')
+		return getauxval(AT_PHDR);
 	if (!guard_copy(&head, object->start, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_phentsize != sizeof header)
-		return;
-	for (unsigned i = 0; i < head.e_phnum && i < HEADERS_MOST; i++)
-		if (guard_copy(&header, object->start + head.e_phoff + i * sizeof header, sizeof header))
-			read_header(&header, bias, object, facts);
+	    head.e_phentsize != sizeof(ElfW(Phdr)))
+		return 0;
+	*count = head.e_phnum;
+	return object->start + head.e_phoff;
+}
+
+static void read_facts(const struct object *object, const struct link_map *link, struct facts *facts)
+{
+	ElfW(Phdr) headers[HEADERS_AT_ONCE];
+	unsigned count;
+	uintptr_t at = find_headers(object, link, &count);
+	*facts = (struct facts){.view.tables.header = object->table};
+	for (unsigned done = 0; done < count && done < HEADERS_MOST; done += HEADERS_AT_ONCE) {
+		unsigned more = count - done < HEADERS_AT_ONCE ? count - done : HEADERS_AT_ONCE;
+		if (!guard_copy(headers, at + done * sizeof headers[0], more * sizeof headers[0]))
+			return;
+		for (unsigned i = 0; i < more; i++)
+			read_header(&headers[i], link->l_addr, object, facts);
+	}
 }
 
 /* ---- its record */
@@ -339,7 +366,7 @@ bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *
 	if (table_find(&object, view))
 		return true;
 	const struct link_map *link = (const struct link_map *)object.link;
-	read_facts(&object, link->l_addr, &facts);
+	read_facts(&object, link, &facts);
 	/* Entry first: whatever goes wrong with the record, an object is looked at once. */
 	table_add(&object, &facts.view);
 	write_record(thread, &object, link, &facts);

@@ -7,21 +7,23 @@
 
 enum { OUTER_STATES = 8 };
 
-_Atomic uint64_t python_pages[PYTHON_PAGES];
+_Atomic uint64_t python_pages[PYTHON_PAGES][2];
 _Atomic uint64_t python_second;
 
 bool python_ask_page(uintptr_t page, uint64_t stamp)
 {
 	if (!guard_readable(page * PYTHON_PAGE, 1))
 		return false;
-	atomic_store_explicit(&python_pages[page % PYTHON_PAGES], stamp, memory_order_relaxed);
+	_Atomic uint64_t *pair = python_pages[page % PYTHON_PAGES];
+	atomic_store_explicit(&pair[1], atomic_load_explicit(&pair[0], memory_order_relaxed), memory_order_relaxed);
+	atomic_store_explicit(&pair[0], stamp, memory_order_relaxed);
 	return true;
 }
 
 unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task)
 {
 	*task = 0;
-	if (atomic_load_explicit(&python.stage, memory_order_acquire) != PYTHON_READY)
+	if (!python_is_here())
 		return 0;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -55,6 +55,7 @@ enum python_tls { PYTHON_TLS_NONE, PYTHON_TLS_FIXED, PYTHON_TLS_DYNAMIC };
 
 struct python_interpreter {
 	_Atomic int stage; /* enum python_stage */
+	uintptr_t place;   /* in the loaded object that it is of */
 	uint32_t version;  /* PY_VERSION_HEX */
 	struct python_offsets at;
 	uintptr_t runtime;   /* _PyRuntime; 0 before 3.7 */
@@ -87,25 +88,29 @@ static inline int32_t python_int(uintptr_t at)
 /* Pages that were found readable, with the second in which they were: objects lie on many pages, and asking the kernel for each
  * would cost more than all the rest. */
 enum { PYTHON_PAGE = 4096, PYTHON_PAGES = 2048 };
-extern _Atomic uint64_t python_pages[PYTHON_PAGES];
-extern _Atomic uint64_t python_second; /* less than PYTHON_PAGE */
+extern _Atomic uint64_t python_pages[PYTHON_PAGES][2]; /* two that share a place are common, three are not */
+extern _Atomic uint64_t python_second;                 /* less than PYTHON_PAGE */
 bool python_ask_page(uintptr_t page, uint64_t stamp);
+
+/* Of a process's addresses: what is no pointer at all is mostly beyond them. */
+#define PYTHON_PAGES_THERE (((uintptr_t)1 << 47) / PYTHON_PAGE - 1)
 
 static inline bool python_page(uintptr_t page)
 {
 	uint64_t stamp = page * PYTHON_PAGE | atomic_load_explicit(&python_second, memory_order_relaxed);
-	return atomic_load_explicit(&python_pages[page % PYTHON_PAGES], memory_order_relaxed) == stamp ||
-	       python_ask_page(page, stamp);
+	_Atomic uint64_t *pair = python_pages[page % PYTHON_PAGES];
+	return atomic_load_explicit(&pair[0], memory_order_relaxed) == stamp ||
+	       atomic_load_explicit(&pair[1], memory_order_relaxed) == stamp || python_ask_page(page, stamp);
 }
 
 /* Whether [at, at + bytes) can be read, as far as is known of this second. */
 static inline bool python_span(uintptr_t at, size_t bytes)
 {
 	uintptr_t page = at / PYTHON_PAGE, last = (at + bytes - (bytes > 0)) / PYTHON_PAGE;
-	if (__builtin_expect(page == last, 1))
-		return page && python_page(page);
-	if (!page || last < page)
+	if (page - 1 >= PYTHON_PAGES_THERE || last < page)
 		return false;
+	if (__builtin_expect(page == last, 1))
+		return python_page(page);
 	for (; page <= last; page++)
 		if (!python_page(page))
 			return false;
@@ -139,13 +144,16 @@ struct elf_object {
 };
 bool elf_open(struct elf_object *object, uintptr_t bias, uintptr_t dynamic);
 bool elf_open_program(struct elf_object *object);
+bool elf_is_program(uintptr_t dynamic);
 struct elf_symbol elf_find(const struct elf_object *object, const char *name);
 /* The same from the symbol table in the program's file, for programs that export nothing: all of `names` at once. False:
  * not the program itself, or no such table. */
 bool elf_find_in_file(uintptr_t bias, uintptr_t dynamic, const char *const *names, struct elf_symbol *found,
 		      unsigned count);
 
-/* python_look.c. From 3.13 on the interpreter tells its offsets itself. False: not in a way that is known. */
+/* python_look.c. Whether there is an interpreter that can be read; one that was unloaded is forgotten. */
+bool python_is_here(void);
+/* From 3.13 on the interpreter tells its offsets itself. False: not in a way that is known. */
 bool python_debug_offsets(struct python_offsets *at, const uint64_t *words, unsigned minor);
 
 /* python_state.c. The state with which the calling thread runs Python, 0: none. */

@@ -27,16 +27,11 @@ static struct table_entry table[TABLE_SIZE];
 
 void python_forked(void)
 {
-	struct wire_header *header = file_header();
 	for (unsigned i = 0; i < TABLE_SIZE; i++) {
 		if (!atomic_load_explicit(&table[i].print, memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&table[i].id, 0, memory_order_relaxed);
 		atomic_store_explicit(&table[i].print, 0, memory_order_relaxed);
-	}
-	if (header && atomic_load_explicit(&python.stage, memory_order_acquire) == PYTHON_READY) {
-		atomic_store(&header->python_version, python.version);
-		atomic_store(&header->python, WIRE_PYTHON_READ);
 	}
 }
 

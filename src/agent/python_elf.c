@@ -85,7 +85,7 @@ static bool symbol_is(const struct elf_object *object, uint32_t index, const cha
 static bool find_gnu(const struct elf_object *object, const char *name, struct elf_symbol *out)
 {
 	const uint32_t *head = (const uint32_t *)object->gnu_hash;
-	if (!guard_readable((uintptr_t)head, 16) || !head[0] || !head[2])
+	if (!guard_readable((uintptr_t)head, 16) || !head[0] || !head[2] || head[3] > 31)
 		return false;
 	uint32_t hash = hash_gnu(name);
 	const ElfW(Addr) *filter = (const ElfW(Addr) *)(head + 4);
@@ -160,6 +160,12 @@ static bool program_dynamic(uintptr_t *bias, uintptr_t *dynamic)
 	return known;
 }
 
+bool elf_is_program(uintptr_t dynamic)
+{
+	uintptr_t bias, program;
+	return program_dynamic(&bias, &program) && program == dynamic;
+}
+
 bool elf_open_program(struct elf_object *object)
 {
 	uintptr_t bias, dynamic;
@@ -221,8 +227,7 @@ static bool search_file(const struct mapped_file *file, uintptr_t bias, const ch
 bool elf_find_in_file(uintptr_t bias, uintptr_t dynamic, const char *const *names, struct elf_symbol *found,
 		      unsigned count)
 {
-	uintptr_t program_bias, program;
-	if (!program_dynamic(&program_bias, &program) || program != dynamic)
+	if (!elf_is_program(dynamic))
 		return false;
 	/* System calls themselves: the wrappers of open and close are watched, by us too. */
 	int descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -126,7 +126,7 @@ static uintptr_t walk_marked(struct walk *walk, uintptr_t cframe)
 {
 	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
 	while (python_readable(frame, python.at.frame_size)) {
-		bool is_entry = *(const volatile bool *)(frame + python.at.frame_entry);
+		bool is_entry = *(const volatile unsigned char *)(frame + python.at.frame_entry) != 0;
 		if (!push(walk, frame, cframe, is_entry))
 			return 0;
 		frame = python_word(frame + python.at.frame_previous);

@@ -9,7 +9,42 @@
  */
 #include "agent/python.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 struct python_interpreter python;
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+/* Weak: the agent may be loaded where libc does not have it. */
+extern __typeof(_dl_find_object) _dl_find_object __attribute__((weak));
+
+/* The loader answers without a lock. */
+static bool is_loaded(uintptr_t place)
+{
+	struct dl_find_object found;
+	return _dl_find_object == NULL || _dl_find_object((void *)place, &found) == 0;
+}
+#else
+static bool is_loaded(uintptr_t place)
+{
+	(void)place;
+	return true;
+}
+#endif
+
+bool python_is_here(void)
+{
+	int ready = PYTHON_READY;
+	if (atomic_load_explicit(&python.stage, memory_order_acquire) != PYTHON_READY)
+		return false;
+	/* While objects are being unmapped, the loader still says that they are there. */
+	if (*(volatile const int *)&_r_debug.r_state == RT_DELETE)
+		return false;
+	if (is_loaded(python.place))
+		return true;
+	atomic_compare_exchange_strong(&python.stage, &ready, PYTHON_UNSEEN);
+	return false;
+}
 
 enum look_name {
 	LOOK_RUNTIME, /* first: what a program is searched for */
@@ -301,12 +336,34 @@ static enum wire_python recognise(struct python_interpreter *out, const struct e
 {
 	out->runtime = found[LOOK_RUNTIME].address;
 	out->version = find_version(found);
+	out->tls = PYTHON_TLS_NONE;
 	if (!found[LOOK_CODE].address || !found[LOOK_FRAME].address || !found[LOOK_TEXT].address)
 		return WIRE_PYTHON_NO_SYMBOLS;
 	if (out->version >> 24 != 3 || !choose_offsets(out))
 		return WIRE_PYTHON_UNKNOWN_VERSION;
+	out->place = found[LOOK_GET_VERSION].address;
 	fill(out, found);
 	return WIRE_PYTHON_READ;
+}
+
+static void tell(enum wire_python known)
+{
+	struct wire_header *header = file_header();
+	if (!header)
+		return;
+	atomic_store(&header->python_version, python.version);
+	atomic_store(&header->python, known);
+}
+
+/* A program of that name without symbols is an interpreter that cannot be read, unless its library is still to be seen. */
+static void note_unreadable(uintptr_t dynamic)
+{
+	struct wire_header *header = file_header();
+	if (!header || !elf_is_program(dynamic) || atomic_load(&header->python) != WIRE_PYTHON_NONE)
+		return;
+	const char *slash = memrchr(header->executable, '/', strnlen(header->executable, sizeof(header->executable)));
+	if (strncmp(slash ? slash + 1 : header->executable, "python", 6) == 0)
+		atomic_store(&header->python, WIRE_PYTHON_NO_SYMBOLS);
 }
 
 void python_look(uintptr_t bias, uintptr_t dynamic)
@@ -314,7 +371,10 @@ void python_look(uintptr_t bias, uintptr_t dynamic)
 	struct elf_object object;
 	struct elf_symbol found[LOOK_NAMES] = {0};
 	int unseen = PYTHON_UNSEEN;
-	if (atomic_load_explicit(&python.stage, memory_order_acquire) != PYTHON_UNSEEN)
+	int stage = atomic_load_explicit(&python.stage, memory_order_acquire);
+	if (stage == PYTHON_READY)
+		tell(WIRE_PYTHON_READ); /* a fork's child sees its objects again, for a new file */
+	if (stage != PYTHON_UNSEEN)
 		return;
 	bool open = elf_open(&object, bias, dynamic);
 	if (open && (elf_find(&object, look_names[LOOK_RUNTIME]).address ||
@@ -323,16 +383,13 @@ void python_look(uintptr_t bias, uintptr_t dynamic)
 			found[i] = elf_find(&object, look_names[i]);
 		prefer_program(found);
 	} else if (!elf_find_in_file(bias, dynamic, look_names, found, LOOK_NAMES)) {
+		note_unreadable(dynamic);
 		return;
 	}
 	if (!atomic_compare_exchange_strong(&python.stage, &unseen, PYTHON_FILLING))
 		return;
 	enum wire_python known = recognise(&python, found);
-	struct wire_header *header = file_header();
-	if (header) {
-		atomic_store(&header->python_version, python.version);
-		atomic_store(&header->python, known);
-	}
+	tell(known);
 	atomic_store_explicit(&python.stage, known == WIRE_PYTHON_READ ? PYTHON_READY : PYTHON_UNSEEN,
 			      memory_order_release);
 }

@@ -25,6 +25,7 @@ enum {
 };
 
 static _Atomic uintptr_t tasks_dict;        /* _asyncio._current_tasks; 0: not found yet */
+static _Atomic uintptr_t task_type;         /* of the last task that was seen */
 static _Atomic uint32_t coroutine_offset;   /* of a task; 0: not learned yet */
 static _Atomic unsigned modules_looked = 0; /* entries of sys.modules when it was searched last */
 
@@ -135,7 +136,14 @@ static uint32_t learn_offset(uintptr_t task)
 
 static bool is_task(uintptr_t object)
 {
-	return type_is(object, COROUTINE_LAST + 2 * sizeof(uintptr_t), "_asyncio.Task");
+	size_t bytes = COROUTINE_LAST + 2 * sizeof(uintptr_t);
+	uintptr_t known = atomic_load_explicit(&task_type, memory_order_relaxed);
+	if (known && python_is(object, known, bytes))
+		return true;
+	if (!type_is(object, bytes, "_asyncio.Task"))
+		return false;
+	atomic_store_explicit(&task_type, python_word(object + python.at.object_type), memory_order_relaxed);
+	return true;
 }
 
 static uintptr_t coroutine_frame(uintptr_t coroutine)
@@ -176,11 +184,11 @@ void python_task_find(struct agent_thread *thread, uintptr_t state, struct pytho
 		task->record = python_task_name(thread, object, name);
 }
 
-/* The task that a wake-up belongs to: the first or second field of the callback; 0: it is no wake-up. */
+/* The task that a wake-up belongs to: the second or first field of the callback; 0: it is no wake-up. */
 static uintptr_t woken_task(uintptr_t callback)
 {
 	uintptr_t first = callback + python.at.object_type + sizeof(uintptr_t);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 2; i-- > 0;) {
 		uintptr_t object = python_follow(first + i * sizeof(uintptr_t));
 		if (object && is_task(object))
 			return object;

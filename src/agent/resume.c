@@ -24,7 +24,8 @@
 
 enum {
 	NOTE_NS = 50000, /* CPU time after which a note is about something else */
-	FAR_MOST = 24    /* bytes of code between loading the number and the call */
+	FAR_MOST = 24,   /* bytes of code between loading the number and the call */
+	CODE_PAGES = 1024
 };
 
 static __thread struct {
@@ -76,9 +77,26 @@ static bool is_listed(uint32_t number)
 	return is_repeatable(number) || finish_knows(number);
 }
 
+/* Whether the code before `ip`, which runs, can be read. That it could once is enough: the page is still there, and what may
+ * only be run and not read stays so. */
+static bool is_code_readable(uintptr_t ip, unsigned bytes)
+{
+	static _Atomic uint64_t known[CODE_PAGES];
+	uint64_t page = ip / WIRE_PAGE, key = page ^ (uint64_t)module_generation() << 48;
+	_Atomic uint64_t *entry = &known[(page ^ page >> 10) % CODE_PAGES];
+	if (ip % WIRE_PAGE < bytes)
+		return ip >= WIRE_PAGE && guard_readable(ip - bytes, bytes);
+	if (atomic_load_explicit(entry, memory_order_relaxed) == key)
+		return true;
+	if (!guard_readable(ip - bytes, bytes))
+		return false;
+	atomic_store_explicit(entry, key, memory_order_relaxed);
+	return true;
+}
+
 static bool is_behind_syscall(uintptr_t ip)
 {
-	if (ip < WIRE_PAGE || !guard_readable(ip - 2, 2))
+	if (!is_code_readable(ip, 2))
 		return false;
 	const uint8_t *code = (const uint8_t *)ip; /* NOLINT(performance-no-int-to-ptr) */
 	return code[-2] == 0x0f && code[-1] == 0x05;
@@ -152,7 +170,7 @@ static int number_moved(const uint8_t *call, const greg_t *registers)
 /* Of the call that stands before `ip`; -1 where that cannot be told, or it is none of ours to repair. */
 static int number_before(uintptr_t ip, const greg_t *registers)
 {
-	if (!is_behind_syscall(ip) || !guard_readable(ip - 2 - FAR_MOST, FAR_MOST))
+	if (!is_behind_syscall(ip) || !is_code_readable(ip, FAR_MOST + 2))
 		return -1;
 	const uint8_t *call = (const uint8_t *)ip - 2; /* NOLINT(performance-no-int-to-ptr) */
 	int number = number_loaded(call);

@@ -6,6 +6,10 @@
  * signal that comes while the agent is at work in the same thread (a hook), or where there is hardly any stack left, is a
  * sample without a stack.
  *
+ * Where perf may not look into the kernel, its samples see a thread only outside of it, and each stands for one period. What
+ * is over is time in the kernel, which belongs to the system calls in which the coarse timer's ticks fall. What these leave for
+ * long (page faults) goes to the samples of the code around it, little by little.
+ *
  * A sample may take longer than its period (a stack thousands deep, at a high rate): then the next signal is there at once, and
  * the program would never get on. After two such samples the thread rests.
  *
@@ -22,7 +26,8 @@ enum {
 	LONG_HANDLER_NS = 100000, /* from here on the thread may have been waiting for a CPU: ask for its CPU time */
 	STACK_NEED = 4096,        /* bytes of stack below the handler that a capture may use */
 	NAME_EVERY = 1024,        /* samples after which a thread's name is read again */
-	REST_FACTOR = 20 /* a sample that took much of its period is followed by that many times its length without */
+	REST_FACTOR = 20, /* a sample that took much of its period is followed by that many times its length without */
+	OWED_MOST_NS = 16000000 /* time in the kernel that may wait for the timer to find its call */
 };
 
 static _Atomic uint64_t noted[NOTED];
@@ -163,7 +168,26 @@ static bool has_room(const struct agent_thread *thread, const ucontext_t *contex
 	return true;
 }
 
-static void take_sample(struct agent_thread *thread, const ucontext_t *context, uint64_t mono_ns, uint64_t cpu_ns)
+/* Thread CPU time that no sample stands for yet. */
+static uint64_t owed(const struct agent_thread *thread, uint64_t cpu_ns)
+{
+	return cpu_ns > thread->cpu_last_ns ? cpu_ns - thread->cpu_last_ns : 0;
+}
+
+/* What a sample stands for. */
+static uint64_t weigh(const struct agent_thread *thread, enum clock_answer answer, uint64_t cpu_ns)
+{
+	uint64_t weight_ns = owed(thread, cpu_ns), period_ns = thread->clock_period_ns;
+	bool sees_all = answer != CLOCK_SAMPLE || !thread->clock_page || !thread->timer_runs;
+	if (sees_all || thread->clock_waits)
+		return weight_ns;
+	/* A period also where a tick has just taken part of it: the next tick takes less then. */
+	uint64_t over_ns = weight_ns > period_ns ? weight_ns - period_ns : 0;
+	return period_ns + (over_ns > OWED_MOST_NS ? (over_ns - OWED_MOST_NS) / 2 : 0);
+}
+
+static void take_sample(struct agent_thread *thread, const ucontext_t *context, uint64_t mono_ns, uint64_t cpu_ns,
+			uint64_t weight_ns)
 {
 	struct capture capture = {.node = busy_node, .flags = WIRE_SAMPLE_BUSY};
 	/* The interrupted hook may have a node half written, so that a mark made beforehand has to do. */
@@ -174,7 +198,6 @@ static void take_sample(struct agent_thread *thread, const ucontext_t *context, 
 			capture.flags |= WIRE_SAMPLE_SYSCALL;
 		thread->busy = 0;
 	}
-	uint64_t weight_ns = cpu_ns > thread->cpu_last_ns ? cpu_ns - thread->cpu_last_ns : 0;
 	if (!capture.node || !store(thread, &capture, mono_ns, weight_ns))
 		atomic_fetch_add_explicit(&file_header()->lost_full, 1, memory_order_relaxed);
 	else
@@ -186,11 +209,12 @@ static void take_sample(struct agent_thread *thread, const ucontext_t *context, 
 	}
 }
 
-static bool is_due(const struct agent_thread *thread, enum clock_answer answer, uint64_t cpu_ns)
+static bool is_due(const struct agent_thread *thread, const ucontext_t *context, enum clock_answer answer,
+		   uint64_t cpu_ns)
 {
-	uint64_t period_ns = agent_period_ns();
-	return cpu_ns >= thread->rest_until_ns &&
-	       (answer == CLOCK_SAMPLE || cpu_ns - thread->cpu_last_ns >= period_ns + period_ns / 2);
+	bool in_kernel =
+		answer == CLOCK_MAYBE && resume_was_syscall(context) && owed(thread, cpu_ns) >= agent_period_ns() / 2;
+	return (answer == CLOCK_SAMPLE || in_kernel) && cpu_ns >= thread->rest_until_ns;
 }
 
 /* One that is slow by itself (the first, which has everything to find; a busy machine) is no reason. */
@@ -206,9 +230,9 @@ static void on_clock(struct agent_thread *thread, ucontext_t *context, enum cloc
 {
 	uint64_t start_ns = agent_mono_ns();
 	uint64_t cpu_ns = sys_thread_cpu_ns();
-	if (is_due(thread, answer, cpu_ns))
-		take_sample(thread, context, start_ns, cpu_ns);
-	if (answer == CLOCK_SAMPLE && thread->clock_waits)
+	if (is_due(thread, context, answer, cpu_ns))
+		take_sample(thread, context, start_ns, cpu_ns, weigh(thread, answer, cpu_ns));
+	if (answer == CLOCK_SAMPLE && (thread->clock_waits || (thread->clock_page && --thread->clock_left == 0)))
 		clock_settle(thread);
 	uint64_t spent_ns = agent_mono_ns() - start_ns;
 	if (spent_ns > LONG_HANDLER_NS)
@@ -241,8 +265,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else if (answer != CLOCK_FOREIGN) {
 		on_clock(thread, context, answer);
 	} else if (clock_is_stale(info)) {
-		/* A clock's last word, after its thread or itself was gone. */
-		if (agent_is_on())
+		/* A clock's last word, after its thread or itself was gone. A thread that has another clock loses nothing. */
+		if (!thread && agent_is_on())
 			atomic_fetch_add_explicit(&file_header()->lost_thread, 1, memory_order_relaxed);
 		resume_interrupted(context);
 	} else {

@@ -281,7 +281,7 @@ static long read_of(int tid, const char *file, char *text, size_t size)
 	static const char folder[] = "/proc/self/task/";
 	char path[sizeof(folder) + 32];
 	memcpy(path, folder, sizeof(folder));
-	strcpy(sys_put_number(path + sizeof(folder) - 1, (uint64_t)tid), file);
+	memcpy(sys_put_number(path + sizeof(folder) - 1, (uint64_t)tid), file, strlen(file) + 1);
 	int fd = sys_open(path, O_RDONLY, 0);
 	if (fd < 0)
 		return -1;

@@ -127,11 +127,15 @@ static bool read_foreign(struct walk *walk, uintptr_t at, uintptr_t *out)
 	return true;
 }
 
-static inline bool read_word(struct walk *walk, uintptr_t at, uintptr_t *out)
+/* A word of the stack, whatever the program has there: sanitizers mark the gaps between variables as forbidden. */
+typedef uintptr_t __attribute__((may_alias, aligned(1))) loose_word;
+
+__attribute__((no_sanitize("address", "thread"))) static inline bool read_word(struct walk *walk, uintptr_t at,
+									       uintptr_t *out)
 {
 	if (__builtin_expect(at - walk->low >= walk->span, 0))
 		return read_foreign(walk, at, out);
-	memcpy(out, (const void *)at, sizeof *out);
+	*out = *(const loose_word *)at;
 	return true;
 }
 
@@ -154,11 +158,6 @@ static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *
 	return *cfa >= sp + ARCH_RETURN_BYTES;
 }
 
-static inline uintptr_t place_base(const struct walk *walk, const struct cfi_rule *rule, unsigned column, uintptr_t cfa)
-{
-	return rule->based >> column & 1 ? walk->registers[rule->base_register] : cfa;
-}
-
 static bool find_return(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa, uintptr_t *out)
 {
 	if ((rule->flags & CFI_RA_REGISTER) || rule->ra == CFI_SAME) {
@@ -170,31 +169,30 @@ static bool find_return(struct walk *walk, const struct cfi_rule *rule, uintptr_
 	}
 	if (rule->ra == CFI_LOST)
 		return false;
-	return read_word(walk, place_base(walk, rule, ARCH_SAVED, cfa) + (uintptr_t)((intptr_t)rule->ra * 8), out);
+	uintptr_t base = rule->based >> ARCH_SAVED & 1 ? walk->registers[rule->base_register] : cfa;
+	return read_word(walk, base + (uintptr_t)((intptr_t)rule->ra * 8), out);
 }
 
 static bool restore_saved(struct walk *walk, const struct cfi_rule *rule, uintptr_t cfa)
 {
-	uintptr_t values[ARCH_SAVED];
-	uint32_t known = 1U << ARCH_SP;
+	/* Taken first: it may be one of those that change. */
+	uintptr_t base = walk->registers[rule->base_register];
+	uint32_t kept = 1U << ARCH_SP;
+#pragma GCC unroll 6
 	for (unsigned i = 0; i < ARCH_SAVED; i++) {
 		unsigned number = arch_saved[i];
-		if (rule->saved[i] == CFI_SAME) {
-			values[i] = walk->registers[number];
-			known |= walk->known & 1U << number;
+		kept |= 1U << number;
+		if (rule->saved[i] == CFI_SAME)
 			continue;
-		}
-		values[i] = 0;
+		walk->known &= ~(1U << number);
 		if (rule->saved[i] == CFI_LOST)
 			continue;
-		uintptr_t at = place_base(walk, rule, i, cfa) + (uintptr_t)((intptr_t)rule->saved[i] * 8);
-		if (!read_word(walk, at, &values[i]))
+		uintptr_t at = (rule->based >> i & 1 ? base : cfa) + (uintptr_t)((intptr_t)rule->saved[i] * 8);
+		if (!read_word(walk, at, &walk->registers[number]))
 			return false;
-		known |= 1U << number;
+		walk->known |= 1U << number;
 	}
-	for (unsigned i = 0; i < ARCH_SAVED; i++)
-		walk->registers[arch_saved[i]] = values[i];
-	walk->known = known;
+	walk->known &= kept;
 	return true;
 }
 
@@ -211,10 +209,12 @@ static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
 	       guard_copy(before, ip - sizeof before, sizeof before) && bare_is_call(before, sizeof before);
 }
 
-/* Code of an object that has no rule for it. Two guesses; the one that leads to a call is right. */
+/* Code of an object that has no rule for it. Of the guesses, the one that leads to a call is right. */
 static void guess_rule(struct walk *walk, const struct bare_code *code, struct cfi_rule *rule)
 {
 	struct cfi_rule ahead;
+	if (walk->exact && bare_entry(code, walk->ip, rule) && leads_to_a_call(walk, rule))
+		return;
 	cfi_frame_pointer(rule);
 	if (!bare_look_ahead(code, walk->ip, LOOK_AHEAD_MOST, &ahead))
 		return;
@@ -226,7 +226,8 @@ static void guess_rule(struct walk *walk, const struct bare_code *code, struct c
 static void guess_generated(struct walk *walk, struct cfi_rule *rule)
 {
 	uint8_t bytes[GENERATED_BYTES];
-	struct bare_code code = {bytes, walk->ip - 1, sizeof bytes};
+	/* One byte before, to see what was just done; but not from the page before. */
+	struct bare_code code = {bytes, walk->ip - (walk->ip % PAGE != 0), sizeof bytes};
 	struct cfi_rule other;
 	cfi_frame_pointer(rule);
 	if (!guard_copy(bytes, code.start, sizeof bytes))

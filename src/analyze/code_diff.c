@@ -84,8 +84,9 @@ static void add_repetition(struct code_side_stage *stage, const struct code_tree
 	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
 	code_groups_make(tree, GROUP_FUNCTION, &groups);
 	uint64_t *self_ns = mem_alloc((groups.count + 1) * sizeof(*self_ns));
+	uint32_t *owners = code_owners(tree);
 	for (size_t i = 1; i < tree->nodes.len; i++)
-		self_ns[groups.of[tree->nodes.items[i].frame]] += tree->nodes.items[i].self_ns;
+		self_ns[groups.of[owners[i]]] += tree->nodes.items[i].self_ns;
 	for (size_t i = 0; i < groups.count; i++)
 		if (self_ns[i])
 			vec_push(&stage->entries,
@@ -95,6 +96,7 @@ static void add_repetition(struct code_side_stage *stage, const struct code_tree
 						 .share = (double)self_ns[i] / (double)all_ns}));
 	stage->repetitions++;
 	stage->cpu_s += (double)all_ns / 1e9;
+	free(owners);
 	free(self_ns);
 	code_groups_fini(&groups);
 }
@@ -243,7 +245,7 @@ static void add_stage(struct diff *diff, struct code_side_stage *a, struct code_
 	find_candidates(stages, matters * cpu_s, &candidates);
 	if (candidates.len > 1)
 		qsort(candidates.items, candidates.len, sizeof(*candidates.items), by_difference);
-	char *name = single ? mem_strdup("functions") : mem_printf("%s functions", b->name);
+	char *name = single ? mem_strdup("code") : mem_printf("%s code", b->name);
 	struct diff_table *table = diff_add_table(diff, DIFF_DEEPER, name);
 	for (size_t i = 0; i < candidates.len && i < ROWS_MOST; i++)
 		add_row(diff, table, &candidates.items[i], matters * cpu_s);

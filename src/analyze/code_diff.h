@@ -3,7 +3,7 @@
  *
  * Pure. A function is the same on both sides by its name and the name of its file, or of its module where no file is known:
  * lines move, and a checkout lies in another folder. Each repetition that counts gives a function its own seconds and its
- * share, 0 where no sample hit it. Only functions that matter become rows: 1 % of the stage's CPU time on a side.
+ * share, 0 where no sample hit it; the interpreter's own code counts for the Python function that it ran. Only functions that matter become rows: 1 % of the stage's CPU time on a side.
  */
 #ifndef PITOT_ANALYZE_CODE_DIFF_H
 #define PITOT_ANALYZE_CODE_DIFF_H

@@ -10,12 +10,18 @@ static int compare_text(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
+/* /lib is /usr/lib on most systems, and which of them a process was given is chance. */
+static const char *bare_path(const char *path)
+{
+	return path && strncmp(path, "/usr/lib", 8) == 0 ? path + 4 : path;
+}
+
 /* A function's place is its file; its module where no file is known. */
 static int compare_place(const struct code_frame *a, const struct code_frame *b)
 {
 	if (a->file || b->file)
 		return compare_text(a->file, b->file);
-	return compare_text(a->module, b->module);
+	return compare_text(bare_path(a->module), bare_path(b->module));
 }
 
 static int compare_function(const struct code_frame *a, const struct code_frame *b)
@@ -45,7 +51,7 @@ static int compare_spot(const struct code_frame *a, const struct code_frame *b)
 /* Python has files where native code has objects. */
 static int compare_module(const struct code_frame *a, const struct code_frame *b)
 {
-	int modules = compare_text(a->module, b->module);
+	int modules = compare_text(bare_path(a->module), bare_path(b->module));
 	if (modules || a->module)
 		return modules;
 	return compare_text(a->file, b->file);
@@ -93,6 +99,29 @@ void code_groups_fini(struct code_groups *groups)
 {
 	free(groups->of);
 	free(groups->first);
+}
+
+bool code_is_interpreter(const char *module)
+{
+	const char *slash = module ? strrchr(module, '/') : NULL, *name = slash ? slash + 1 : module;
+	return name && (strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0);
+}
+
+uint32_t *code_owners(const struct code_tree *tree)
+{
+	uint32_t *owners = mem_alloc(tree->nodes.len * sizeof(*owners));
+	uint32_t *python = mem_alloc(tree->nodes.len * sizeof(*python)); /* per node: the innermost Python frame */
+	owners[CODE_ROOT] = python[CODE_ROOT] = UINT32_MAX;
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		const struct code_node *node = &tree->nodes.items[i];
+		const struct code_frame *frame = &tree->frames.items[node->frame];
+		python[i] = frame->kind == FRAME_PYTHON ? node->frame : python[node->parent];
+		bool fold =
+			frame->kind == FRAME_NATIVE && python[i] != UINT32_MAX && code_is_interpreter(frame->module);
+		owners[i] = fold ? python[i] : node->frame;
+	}
+	free(python);
+	return owners;
 }
 
 void code_walk(const struct code_tree *tree, code_visit_fn *enter, code_visit_fn *leave, void *context)

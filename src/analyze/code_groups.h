@@ -19,6 +19,12 @@ struct code_groups {
 void code_groups_make(const struct code_tree *tree, enum code_grouping grouping, struct code_groups *out);
 void code_groups_fini(struct code_groups *groups);
 
+/* Whether the object is CPython itself, by its file's name. */
+bool code_is_interpreter(const char *module);
+/* Per node: the frame that its own time counts for where people read it. What the interpreter's own code does below a Python
+ * function is that function's; UINT32_MAX for the root. Owned by the caller. */
+uint32_t *code_owners(const struct code_tree *tree);
+
 /* Goes through all nodes but the root, parents before children, telling when a node is entered and left. */
 typedef void code_visit_fn(void *context, uint32_t node);
 void code_walk(const struct code_tree *tree, code_visit_fn *enter, code_visit_fn *leave, void *context);

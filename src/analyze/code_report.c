@@ -16,15 +16,17 @@
 
 enum { PATH_MOST = 64 }; /* steps */
 
-/* Own time of lines goes to the innermost line that can be shown, and to the innermost Python line where none can. */
-static void sum_lines(struct code_rows_of *of)
+/* Own time of lines goes to the innermost line that can be shown, of the program itself or of any code. */
+static void sum_lines(struct code_rows_of *of, bool own)
 {
 	struct code_sum *sums = of->sums[GROUP_SPOT];
 	for (size_t i = 0; i < of->groups[GROUP_SPOT].count; i++)
 		sums[i].self_ns = sums[i].self_samples = 0;
 	for (size_t i = 1; i < of->tree->nodes.len; i++) {
 		const struct code_node *node = &of->tree->nodes.items[i];
-		uint32_t frame = of->places[i].shown != CODE_NO_FRAME ? of->places[i].shown : of->places[i].python;
+		const struct code_place *place = &of->places[i];
+		uint32_t frame = place->shown != CODE_NO_FRAME ? place->shown : place->python;
+		frame = own ? code_place_own(place) : frame;
 		if (frame == CODE_NO_FRAME)
 			continue;
 		sums[of->groups[GROUP_SPOT].of[frame]].self_ns += node->self_ns;
@@ -313,8 +315,10 @@ static void fill(struct code_rows_of *of, const struct code_request *request, co
 	if (request->function)
 		out->calls = code_calls_new(of, request->function);
 	code_work_fill(of, out);
-	sum_lines(of);
+	sum_lines(of, true);
 	code_rows_rank(of, GROUP_SPOT, false, &out->lines);
+	sum_lines(of, false);
+	code_rows_rank(of, GROUP_SPOT, false, &out->inner_lines);
 	sum_kinds(of, out);
 	add_threads(of, out);
 	add_processes(of, out);
@@ -381,9 +385,11 @@ void code_report_free(struct code_report *report)
 {
 	if (!report)
 		return;
+	vec_fini(&report->functions.items);
 	vec_fini(&report->by_self.items);
 	vec_fini(&report->by_total.items);
 	vec_fini(&report->lines.items);
+	vec_fini(&report->inner_lines.items);
 	vec_fini(&report->modules.items);
 	vec_fini(&report->path.items);
 	vec_fini(&report->python.items);

@@ -9,8 +9,8 @@
  * are of one repetition: the mean, where several count.
  *
  * A function is the same by its name and its file, or its module where no file is known; a recursive one counts once in its
- * total. A line's own time is what was spent at it or, below it, in code whose text cannot be shown: an innermost line that
- * somebody can look at.
+ * total. A line's own time is what was spent at it or, below it, in libraries and in code whose text cannot be shown: it is
+ * the innermost line that somebody could change.
  */
 #ifndef PITOT_ANALYZE_CODE_REPORT_H
 #define PITOT_ANALYZE_CODE_REPORT_H
@@ -56,7 +56,7 @@ struct code_thread {
 	struct code_share share;
 	double gil_share; /* of its samples, those in which it held the interpreter's lock; NaN: no Python state */
 	bool worker;      /* of a BLAS or OpenMP pool */
-	/* The innermost Python line that most of a worker's time was for; function NULL: not known. */
+	/* The line that most of a worker's time was for; function NULL: not known. */
 	struct code_row starter;
 };
 
@@ -130,9 +130,12 @@ struct code_report {
 	size_t repetitions;
 	uint64_t samples;
 	double seconds; /* that the chosen samples stand for */
-	struct code_rows by_self, by_total, lines, modules;
-	struct code_rows python; /* Python functions; `self` with the native code that they call */
-	struct code_rows path;   /* from the root on, as long as one call has more than half of all time */
+	struct code_rows
+		functions; /* for people: the interpreter's own code counts for the Python function that it ran */
+	struct code_rows by_self, by_total, lines, modules; /* of functions: each by itself */
+	struct code_rows inner_lines; /* the same with the libraries' lines, where their text is known */
+	struct code_rows python;      /* Python functions; `self` with the native code that they call */
+	struct code_rows path;        /* from the root on, as long as one call has more than half of all time */
 	struct code_share kinds[FRAME_KIND_COUNT]; /* by the kind of the innermost frame; no frame at all is a mark */
 	struct code_about topics[TOPIC_COUNT];
 	/* Time of the Python interpreter itself (code_work.c); `line` is the function with the most of it, as its `self`. */

@@ -119,14 +119,22 @@ bool code_is_worker_mark(const struct code_frame *frame)
 	return frame->kind == FRAME_MARK && strcmp(frame->function, CODE_WORKER_FRAME) == 0;
 }
 
-/* Python's own and what was installed beside it. */
+/* Python's own and what was installed beside it; headers of the system, whose code is inlined everywhere. */
 static bool is_library(const char *file)
 {
-	static const char *const folders[] = {"/lib/python", "/lib64/python", "/site-packages/", "/dist-packages/"};
+	static const char *const folders[] = {"/lib/python",     "/lib64/python", "/site-packages/",
+					      "/dist-packages/", "/usr/include/", "/usr/lib/"};
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (strstr(file, folders[i]))
 			return true;
 	return file[0] == '<';
+}
+
+uint32_t code_place_own(const struct code_place *place)
+{
+	if (place->own != CODE_NO_FRAME)
+		return place->own;
+	return place->shown != CODE_NO_FRAME ? place->shown : place->python;
 }
 
 /* Parents come first, so that what they have is known. */
@@ -147,7 +155,7 @@ static void find_places(struct code_rows_of *of)
 		if (frame->kind == FRAME_PYTHON && frame->line > 0)
 			place->python = node->frame;
 		if (code_is_worker_mark(frame))
-			place->starter = place->python;
+			place->starter = place->own != CODE_NO_FRAME ? place->own : place->python;
 	}
 }
 

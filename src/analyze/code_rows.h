@@ -24,10 +24,11 @@ struct code_scale {
 
 /* Frames on the way to a node; CODE_NO_FRAME: there is none. */
 struct code_place {
-	uint32_t shown;   /* the innermost whose text is known */
-	uint32_t python;  /* the innermost Python one */
-	uint32_t own;     /* the innermost of the program itself: its text is known, and it is no library's */
-	uint32_t starter; /* of a worker: the innermost Python one above it */
+	uint32_t shown;  /* the innermost whose text is known */
+	uint32_t python; /* the innermost Python one */
+	uint32_t own;    /* the innermost of the program itself: its text is known, and it is no library's */
+	uint32_t
+		starter; /* of a worker: the innermost above it that is the program's own, else the innermost Python one */
 };
 
 struct code_rows_of {
@@ -44,6 +45,8 @@ struct code_rows_of {
 void code_rows_open(const struct code_tree *tree, size_t repetitions, struct code_rows_of *out);
 void code_rows_close(struct code_rows_of *of);
 
+/* The line that somebody would change: the program's own, else the innermost that can be shown, else Python's. */
+uint32_t code_place_own(const struct code_place *place);
 bool code_is_worker_mark(const struct code_frame *frame);
 
 struct code_share code_share_of(const struct code_scale *scale, uint64_t ns, uint64_t samples);

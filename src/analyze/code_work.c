@@ -13,15 +13,15 @@
 
 enum { UNNAMED_DEPTH = 2 };
 
-/* Python functions with the native code below them: their own time as who writes Python sees it. */
-static void add_python(const struct code_rows_of *of, struct code_report *out)
+/* Rows of functions by own time, where `owners` has the frame that a node's own time counts for. */
+static void rank_owners(const struct code_rows_of *of, const uint32_t *owners, struct code_rows *out)
 {
 	const struct code_groups *functions = &of->groups[GROUP_FUNCTION];
 	struct code_sum *sums = mem_alloc((functions->count + 1) * sizeof(*sums));
 	for (size_t i = 1; i < of->tree->nodes.len; i++) {
-		if (of->places[i].python == CODE_NO_FRAME)
+		if (owners[i] == CODE_NO_FRAME)
 			continue;
-		struct code_sum *sum = &sums[functions->of[of->places[i].python]];
+		struct code_sum *sum = &sums[functions->of[owners[i]]];
 		sum->self_ns += of->tree->nodes.items[i].self_ns;
 		sum->self_samples += of->tree->nodes.items[i].self_samples;
 	}
@@ -29,20 +29,23 @@ static void add_python(const struct code_rows_of *of, struct code_report *out)
 		struct code_row row = code_row_of_group(of, GROUP_FUNCTION, i);
 		row.self = code_share_of(&of->scale, sums[i].self_ns, sums[i].self_samples);
 		if (sums[i].self_ns)
-			vec_push(&out->python.items, row);
+			vec_push(&out->items, row);
 	}
-	code_rows_sort(&out->python, false);
+	code_rows_sort(out, false);
 	free(sums);
 }
 
-/* Who wants less of it has to change the program's own line, not the library's that it went through. */
-static uint32_t caller_line(const struct code_place *place)
+static void add_functions(const struct code_rows_of *of, struct code_report *out)
 {
-	if (place->own != CODE_NO_FRAME)
-		return place->own;
-	return place->shown != CODE_NO_FRAME ? place->shown : place->python;
+	uint32_t *owners = code_owners(of->tree);
+	rank_owners(of, owners, &out->functions);
+	for (size_t i = 0; i < of->tree->nodes.len; i++)
+		owners[i] = of->places[i].python;
+	rank_owners(of, owners, &out->python);
+	free(owners);
 }
 
+/* Who wants less of it has to change the program's own line, not the library's that it went through. */
 static void add_topic(const struct code_rows_of *of, const unsigned *masks, enum code_topic topic,
 		      struct code_about *out)
 {
@@ -53,7 +56,7 @@ static void add_topic(const struct code_rows_of *of, const unsigned *masks, enum
 		const struct code_node *node = &tree->nodes.items[i];
 		if (!(masks[i] & 1u << topic) || (masks[node->parent] & 1u << topic))
 			continue;
-		uint32_t line = caller_line(&of->places[node->parent]);
+		uint32_t line = code_place_own(&of->places[node->parent]);
 		ns += node->total_ns;
 		samples += node->total_samples;
 		if (line == CODE_NO_FRAME)
@@ -94,12 +97,6 @@ struct way {
 	bool unnamed;
 };
 
-static bool is_interpreter(const char *module)
-{
-	const char *slash = module ? strrchr(module, '/') : NULL, *name = slash ? slash + 1 : module;
-	return name && (str_starts(name, "python") || str_starts(name, "libpython"));
-}
-
 static bool is_call(const char *function)
 {
 	static const char *const marks[] = {"cfunction_", "method_vectorcall", "builtin_",
@@ -117,7 +114,7 @@ static struct way way_to(const struct code_frame *frame, uint32_t index, const s
 	struct way way = *above;
 	way.depth++;
 	way.unnamed = way.unnamed || frame->function[0] == '[';
-	bool more = frame->kind == FRAME_NATIVE && is_interpreter(frame->module) && !is_call(frame->function) &&
+	bool more = frame->kind == FRAME_NATIVE && code_is_interpreter(frame->module) && !is_call(frame->function) &&
 		    !(way.unnamed && way.depth > UNNAMED_DEPTH);
 	if (!more)
 		way.python = CODE_NO_FRAME;
@@ -155,7 +152,7 @@ static void add_interpreter(const struct code_rows_of *of, struct code_report *o
 
 void code_work_fill(const struct code_rows_of *of, struct code_report *out)
 {
-	add_python(of, out);
+	add_functions(of, out);
 	add_interpreter(of, out);
 	add_topics(of, out);
 }

@@ -7,7 +7,7 @@
 
 #include "analyze/code_rows.h"
 
-/* Fills `python`, `interpreter` and `topics`. */
+/* Fills `functions`, `python`, `interpreter` and `topics`. */
 void code_work_fill(const struct code_rows_of *of, struct code_report *out);
 
 #endif

@@ -260,8 +260,10 @@ void code_json(struct json *json, const struct code_report *code, size_t top)
 	json_put_integer(json, "functions", (int64_t)code->by_total.items.len);
 	put_rows(json, "functions_by_self", &code->by_self, top);
 	put_rows(json, "functions_by_total", &code->by_total, top);
+	put_rows(json, "functions_folded", &code->functions, top);
 	put_rows(json, "python_functions", &code->python, top);
 	put_rows(json, "lines", &code->lines, top);
+	put_rows(json, "inner_lines", &code->inner_lines, top);
 	put_rows(json, "modules", &code->modules, top);
 	put_rows(json, "path", &code->path, top);
 	put_topics(json, code);

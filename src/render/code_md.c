@@ -76,7 +76,9 @@ static void put_modules(const struct page *page, const struct code_report *code)
 		const struct code_row *row = &code->modules.items.items[i];
 		if (!row->module && !row->file)
 			continue;
-		str_appendf(&words, "%s%s ", words.len ? ", " : "", code_words_module(row));
+		str_append(&words, words.len ? ", " : "");
+		code_words_module(row, &words);
+		str_append_char(&words, ' ');
 		code_words_percent(row->self.share, &words);
 	}
 	if (words.len) {
@@ -156,7 +158,7 @@ static void put_stage(const struct page *page, const struct report_stage *stage)
 		put_table(page, "Calls", &code->calls->callees, FUNCTIONS);
 		put_table(page, "Its lines", &code->calls->lines, LINES);
 	} else if (!code->calls) {
-		put_table(page, "Function", &code->by_self, FUNCTIONS);
+		put_table(page, "Function", &code->functions, FUNCTIONS);
 		put_table(page, "With what it calls", &code->by_total, FUNCTIONS);
 		put_table(page, "Line", &code->lines, LINES);
 		put_modules(page, code);

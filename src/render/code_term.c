@@ -121,7 +121,9 @@ static void put_modules(const struct term *term, const struct code_report *code)
 		const struct code_row *row = &code->modules.items.items[i];
 		if (row->self.share < 0.005 || (!row->module && !row->file))
 			continue;
-		str_appendf(&words, "%s%s ", words.len ? ", " : "", code_words_module(row));
+		str_append(&words, words.len ? ", " : "");
+		code_words_module(row, &words);
+		str_append_char(&words, ' ');
 		code_words_percent(row->self.share, &words);
 	}
 	if (words.len)
@@ -301,34 +303,44 @@ static void put_calls(const struct term *term, const struct code_calls *calls)
 	free(words);
 }
 
+/* The longest bar of a table is its first row's: most rows are small beside the whole. */
+static double largest(const struct code_rows *rows)
+{
+	return rows->items.len ? rows->items.items[0].self.share : 1;
+}
+
 static void put_tables(const struct term *term, const struct code_report *code, bool many)
 {
-	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->by_self.items.len);
+	size_t functions = rows_to_show(term, many ? FUNCTIONS_EACH : FUNCTIONS, code->functions.items.len);
 	size_t lines = rows_to_show(term, many ? LINES_EACH : LINES, code->lines.items.len);
 	struct code_wishes wishes = {0};
-	wish(term, &code->by_self, functions, false, &wishes);
+	wish(term, &code->functions, functions, false, &wishes);
 	wish(term, &code->lines, lines, true, &wishes);
 	if (tells_threads(term, code))
 		wish_threads(term, code, rows_to_show(term, OTHERS, code->threads.len), &wishes);
 	struct code_grid grid = code_grid_fit(term, &wishes);
-	/* The longest bar is the largest row's: most rows are small beside the whole. */
-	grid.full = functions ? code->by_self.items.items[0].self.share : 1;
-	grid.full = lines ? fmax(grid.full, code->lines.items.items[0].self.share) : grid.full;
+	grid.full = largest(&code->functions);
 	code_grid_titles(&grid, "Function", "", "Self", "Total");
-	put_functions(&grid, &code->by_self, functions);
-	if (functions < code->by_self.items.len) {
+	put_functions(&grid, &code->functions, functions);
+	if (functions < code->functions.items.len) {
 		char words[64];
 		snprintf(words, sizeof(words), "… and %zu more functions (--top N)",
-			 code->by_self.items.len - functions);
+			 code->functions.items.len - functions);
 		put_line(term, INDENT, STYLE_DIM, "", words);
 	}
 	if (term->verbose) {
 		code_grid_titles(&grid, "With what it calls", "", "Self", "Total");
 		put_functions(&grid, &code->by_total, rows_to_show(term, FUNCTIONS, code->by_total.items.len));
 	}
+	grid.full = largest(&code->lines);
 	if (lines) {
 		code_grid_titles(&grid, "Line", "", "Self", "Total");
 		put_lines(&grid, &code->lines, lines);
+	}
+	if (term->verbose && code->inner_lines.items.len) {
+		grid.full = largest(&code->inner_lines);
+		code_grid_titles(&grid, "Line, libraries too", "", "Self", "Total");
+		put_lines(&grid, &code->inner_lines, rows_to_show(term, LINES, code->inner_lines.items.len));
 	}
 	put_modules(term, code);
 	put_programs(term, code);

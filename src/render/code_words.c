@@ -29,16 +29,28 @@ static const char *telling_name(const char *path)
 	return at;
 }
 
-const char *code_words_module(const struct code_row *row)
+/* The tag of a Python extension is longer than its name and the same for all. */
+static void append_module(const char *path, struct str *out)
+{
+	const char *name = telling_name(path), *tag = strstr(name, ".cpython-");
+	if (tag && str_ends(name, ".so")) {
+		str_append_bytes(out, name, (size_t)(tag - name));
+		name = ".so";
+	}
+	str_append(out, name);
+}
+
+void code_words_module(const struct code_row *row, struct str *out)
 {
 	const char *path = row->module ? row->module : row->file;
-	return path ? telling_name(path) : "";
+	if (path)
+		append_module(path, out);
 }
 
 void code_words_place(const struct code_row *row, struct str *out)
 {
 	if (!row->file) {
-		str_append(out, row->module ? base_name(row->module) : "");
+		code_words_module(row, out);
 		return;
 	}
 	str_append(out, telling_name(row->file));
@@ -90,10 +102,13 @@ void code_words_summary(const struct code_report *code, struct str *out)
 		append_kinds(code, out);
 }
 
-/* Between Python functions the interpreter's own are of no interest; where there are none, all are told. */
+/* Between Python functions the interpreter's own and the import machinery are of no interest; where there are none, all are
+ * told. */
 static bool is_told(const struct code_rows *path, size_t at)
 {
 	const struct code_row *row = &path->items.items[at];
+	if (row->file && str_starts(row->file, "<frozen importlib"))
+		return false;
 	if (at > 0 && strcmp(path->items.items[at - 1].function, row->function) == 0)
 		return false;
 	for (size_t i = at + 1; i < path->items.len && row->kind != FRAME_PYTHON; i++)
@@ -113,7 +128,9 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 		if (!is_told(path, i))
 			continue;
 		told++;
-		str_append(&words, path->items.items[i].function);
+		const struct code_row *row = &path->items.items[i];
+		bool script = row->file && strcmp(row->function, "<module>") == 0;
+		str_append(&words, script ? telling_name(row->file) : row->function);
 		if (out->len) {
 			str_append(&words, arrow);
 			str_append(&words, str_text(out));

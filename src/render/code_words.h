@@ -9,8 +9,8 @@
 
 /* "load.py:41", "pandas/__init__.py:3", "libc.so.6"; nothing where no place is known. */
 void code_words_place(const struct code_row *row, struct str *out);
-/* A module's or file's name. */
-const char *code_words_module(const struct code_row *row);
+/* A module's or file's name; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so". */
+void code_words_module(const struct code_row *row, struct str *out);
 /* "12.3 %" */
 void code_words_percent(double share, struct str *out);
 /* "±1.2", in points: half of the 95 % interval. */

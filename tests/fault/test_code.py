@@ -1,5 +1,6 @@
 """What can go wrong around the CPU profiler: no room, no rights, kills and interrupts. The program goes on as if nothing were."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -47,11 +48,11 @@ def burner(pitot):
 
 @pytest.fixture
 def small_tmp(pitot, root):
-    """TMPDIR on a disk with little room."""
+    """TMPDIR on a disk that a program can fill."""
     folder = pitot.path("disk")
     os.mkdir(folder)
     try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", folder], check=True, capture_output=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "none", folder], check=True, capture_output=True)
     except subprocess.CalledProcessError as problem:
         pytest.skip(f"cannot mount: {problem.stderr.decode().strip()}")
     yield folder
@@ -60,10 +61,14 @@ def small_tmp(pitot, root):
 
 def test_a_full_disk_stops_the_samples_not_the_program(pitot, burner, small_tmp):
     env = dict(pitot.env, TMPDIR=small_tmp)
-    finished = pitot("run", "-q", "--cpu=9999", "-o", "run.pitot", "--", burner, "2", env=env)
+    left = f"$(($(df --output=avail -k {small_tmp} | tail -n 1) - 300))"
+    script = f"head -c {left}k /dev/zero >{small_tmp}/filler; exec {burner} 2"
+    finished = pitot("run", "-q", "--cpu=9999", "-o", "run.pitot", "--", "/bin/sh", "-c", script, env=env)
+    os.remove(os.path.join(small_tmp, "filler"))
     assert finished.out == "done\n" and finished.status == OK, finished
     profile = CodeProfile(pitot.path("run.pitot"))
-    (process,) = profile.processes
+    process = profile.processes[-1]
+    assert process["executable"] == burner
     # What did not fit is counted, and the CPU time is known all the same.
     assert process["lost"] > 0 and process["samples"] > 0, process
     assert process["cpu_ns"] / 1e9 == pytest.approx(2, rel=0.02)
@@ -75,8 +80,18 @@ def test_a_disk_without_any_room_leaves_the_program_alone(pitot, burner, small_t
     env = dict(pitot.env, TMPDIR=small_tmp)
     script = f"cat /dev/zero >{small_tmp}/filler 2>/dev/null; exec {burner} 0.5"
     finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script, env=env)
-    assert "done\n" in finished.out and finished.status == OK, finished
     os.remove(os.path.join(small_tmp, "filler"))
+    assert finished.out == "done\n" and finished.status == OK, finished
+
+
+def test_a_disk_that_is_full_already_is_said_before_anything_runs(pitot, small_tmp):
+    with open(os.path.join(small_tmp, "filler"), "wb") as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(1 << 16))
+            filler.flush()
+    finished = pitot("run", "--cpu", "--", "touch", "ran", env=dict(pitot.env, TMPDIR=small_tmp), status=UNAVAILABLE)
+    os.remove(os.path.join(small_tmp, "filler"))
+    assert small_tmp in finished.err and not pitot.exists("ran")
 
 
 def test_a_file_size_limit_leaves_the_program_alone(pitot, burner):
@@ -154,7 +169,7 @@ def test_a_missing_agent_is_said_before_anything_runs(pitot):
     assert "libpitot-agent.so" in finished.err and not pitot.exists("ran")
 
 
-@pytest.mark.parametrize("rate", ["--cpu=0", "--cpu=-1", "--cpu=many", "--cpu=1e9", "--cpu="])
+@pytest.mark.parametrize("rate", ["--cpu=0", "--cpu=-1", "--cpu=many", "--cpu=1e9"])
 def test_a_rate_that_makes_no_sense_is_a_usage_error(pitot, rate):
     finished = pitot("run", rate, "--", "touch", "ran")
     assert finished.status == 64 and "--cpu" in finished.err and not pitot.exists("ran"), finished
@@ -183,7 +198,7 @@ def test_perf_events_that_are_closed_still_give_samples(pitot, burner, root):
 
 def test_limits_of_the_parent_are_kept(pitot, burner):
     def limit():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", burner, "0.3", preexec_fn=limit)
     assert finished.out == "done\n" and finished.status == OK, finished

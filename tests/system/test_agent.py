@@ -263,6 +263,18 @@ def test_transfers_are_never_cut_short(host):
     assert len(image.samples) > 50
 
 
+def test_a_question_about_sandboxes_changes_nothing(host):
+    _, (image,) = host.show("sandbox", 100, 0)
+    assert image.header["stop_reason"] == "" and image.header["end"] == wire.ENDED_EXIT and len(image.samples) >= 90
+
+
+def test_in_a_sandbox_there_is_no_agent_and_the_file_says_why(host):
+    _, (image,) = host.show("sandbox", 100, 1)
+    assert "seccomp" in image.header["stop_reason"] and image.header["end"] == wire.ENDED_STOPPED
+    assert 90 <= len(image.samples) <= 110 and image.header["cpu_end_ns"] < 150e6
+    check_counts(image)
+
+
 @pytest.mark.parametrize("face", ["quick_exit", "_exit"])
 def test_other_ways_to_exit_are_ends_too(host, face):
     _, (image,) = host.show(face, 30)

@@ -211,3 +211,69 @@ def test_every_stack_is_matched_and_right(python, calls):
     if minor >= 8:
         check_tasks(calls)
         check_subinterpreter(calls)
+
+
+# Functions that come and go at the same addresses: name and file bear the same number.
+RENEWED = """
+import time
+end = time.process_time() + 1.0
+number = 0
+while time.process_time() < end:
+    number += 1
+    text = "def name_%08d():\\n    total = 0\\n    for number in range(2000):\\n        total += number\\n" % number
+    space = {}
+    exec(compile(text, "file_%08d" % number, "exec"), space)
+    space["name_%08d" % number]()
+    del space
+"""
+
+# A child that was forked, and threads that outlive the interpreter.
+FORKED = """
+import os, threading, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        sum(range(100))
+def parent_only():
+    burn(0.2)
+def child_only():
+    burn(0.2)
+parent_only()
+child = os.fork()
+if child == 0:
+    child_only()
+    os._exit(0)
+os.waitpid(child, 0)
+for _ in range(3):
+    threading.Thread(target=burn, args=(1e9,), daemon=True).start()
+parent_only()
+"""
+
+SOME = [path for path in PYTHONS if any(f"/3.{minor}." in path for minor in (8, 10, 11, 12, 13))]
+some = pytest.mark.parametrize("python", SOME, indirect=True, ids=lambda path: path.split("/")[-3])
+
+
+@some
+def test_code_that_was_freed_is_not_taken_for_what_lies_there_now(python, tmp_path):
+    seen = run(python, tmp_path / "wire", "-c", RENEWED)
+    pairs = [(code["name"], code["file"]) for code in seen.image.codes.values() if code["name"].startswith("name_")]
+    assert len(pairs) > 100
+    assert all(name[5:] == file[5:] for name, file in pairs)
+    # Samples follow one another through functions with rising numbers.
+    numbers = []
+    for sample in sorted(seen.image.samples, key=lambda sample: sample["mono_ns"]):
+        numbers += [int(name[5:]) for name in seen.names(sample)[-1:] if name.startswith("name_")]
+    assert len(numbers) > 500 and numbers == sorted(numbers)
+
+
+@some
+def test_a_forked_child_has_records_of_its_own_and_daemons_may_outlive(python, tmp_path):
+    seen = run(python, tmp_path / "wire", "-c", FORKED)
+    assert len(seen.images) == 2
+    for image, function in zip(seen.images, ("parent_only", "child_only")):
+        seen.image = image
+        assert image.header["python"] == 1
+        chains = [seen.names(sample) for sample in image.samples]
+        assert sum(function in chain for chain in chains) > 100
+        bad = sum(bool(sample["flags"] & (wire.UNMATCHED | wire.TRUNCATED)) for sample in image.samples)
+        assert bad <= BELOW_MATCHED * len(image.samples)

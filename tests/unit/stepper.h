@@ -11,6 +11,7 @@
 #define PITOT_TESTS_STEPPER_H
 
 #include "agent/agent.h"
+#include "agent/x86.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -28,6 +29,7 @@ struct stepper {
 	struct agent_thread *thread;
 	bool on, stop, based;
 	uint64_t steps, wrong, forgiven, most_steps;
+	uint64_t lengths_wrong;              /* instructions of which x86.c says another length than the processor */
 	uintptr_t forgive_low, forgive_high; /* misses with a leaf in here are only counted as forgiven */
 	uintptr_t last_ip, last_sp;
 	unsigned depth;
@@ -50,6 +52,21 @@ static inline bool stepper_is_call(uintptr_t ip)
 	return *code == 0xE8 || (*code == 0xFF && (code[1] >> 3 & 7) == 2);
 }
 
+/* Whether the processor went from the last instruction to where x86.c says that it ends. */
+static inline bool stepper_length_is_right(uintptr_t ip)
+{
+	struct x86_step step;
+	if (!x86_decode((const uint8_t *)stepper.last_ip, 15, &step))
+		return false;
+	bool goes_on =
+		step.kind != X86_RETURN && step.kind != X86_JUMP && step.kind != X86_BRANCH && step.kind != X86_STOP;
+	/* A repeated instruction stands still; a call goes elsewhere; the trap after a system call comes one instruction late. */
+	static const uint8_t system_call[2] = {0x0F, 0x05};
+	goes_on = goes_on && memcmp((const void *)stepper.last_ip, system_call, 2) != 0;
+	return !goes_on || ip == stepper.last_ip + step.length || ip == stepper.last_ip ||
+	       stepper_is_call(stepper.last_ip);
+}
+
 static inline void stepper_follow(const ucontext_t *context)
 {
 	uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
@@ -59,7 +76,10 @@ static inline void stepper_follow(const ucontext_t *context)
 		stepper.shadow[stepper.depth].slot = sp;
 		memcpy(&stepper.shadow[stepper.depth++].address, (const void *)sp, sizeof(uintptr_t));
 	}
-	stepper.last_ip = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	uintptr_t ip = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	if (stepper.last_ip != 0)
+		stepper.lengths_wrong += !stepper_length_is_right(ip);
+	stepper.last_ip = ip;
 	stepper.last_sp = sp;
 }
 

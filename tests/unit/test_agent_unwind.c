@@ -8,12 +8,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <math.h>
 #include <sys/wait.h>
 #include <time.h>
 
 /* The optimizer must neither fold these functions into each other nor drop what they compute. */
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 static volatile int sink;
 
 static struct agent_thread *self;
@@ -43,6 +48,7 @@ static void assert_every_step_right(const char *what, uint64_t at_least)
 	stepper_print(what);
 	assert_true(stepper.steps >= at_least);
 	assert_int_equal(stepper.wrong, 0);
+	assert_int_equal(stepper.lengths_wrong, 0);
 }
 
 /* ---- code to step through */
@@ -109,7 +115,7 @@ APART static void call_libraries(void)
 	gmtime_r(&zero, &broken);
 	sink += (int)strftime(text, sizeof text, "%A %d %B", &broken);
 	sink += (int)(sin(time_now.tv_nsec) + pow(1.5, 2.5));
-	for (size_t size = 16; size < 1 << 20; size *= 4) {
+	for (size_t size = 16; size < 1 << 13; size *= 4) {
 		char *block = malloc(size);
 		memset(block, 1, size);
 		block = realloc(block, size * 2);
@@ -119,6 +125,11 @@ APART static void call_libraries(void)
 
 static void nothing(void)
 {
+}
+
+static void call_descend(void)
+{
+	sink += descend(10) + print_into(50);
 }
 
 /* ---- claims */
@@ -217,8 +228,6 @@ static void the_stack_is_right_while_the_loader_binds(void **state)
 	dlclose(handle);
 }
 
-static void recursion_of_200_has_200_frames(void **state);
-
 static unsigned deep_frames;
 static enum unwind_end deep_end;
 
@@ -253,6 +262,84 @@ static void a_stack_deeper_than_the_room_is_kept_and_marked(void **state)
 	descend_and_look(WIRE_STACK_MAX + 10);
 	assert_int_equal(deep_frames, WIRE_STACK_MAX);
 	assert_int_equal(deep_end, UNWIND_TRUNCATED);
+}
+
+static unsigned glibc_frames;
+static void *glibc_stack[WIRE_STACK_MAX];
+
+APART static int look_twice(int depth)
+{
+	volatile int here = depth;
+	if (depth > 0)
+		return look_twice(depth - 1) + here;
+	deep_frames = unwind_walk(self, NULL, &deep_end);
+	glibc_frames = (unsigned)backtrace(glibc_stack, WIRE_STACK_MAX);
+	return 0;
+}
+
+static int compare_and_look(const void *left, const void *right)
+{
+	look_twice(3);
+	return compare_ints(left, right);
+}
+
+/* Compared from the root on: the first address is in this test itself, at two places, and a sanitizer has a frame of its own. */
+static void the_stack_is_that_of_glibcs_backtrace(void **state)
+{
+	(void)state;
+	int numbers[] = {3, 1, 2};
+	qsort(numbers, 3, sizeof numbers[0], compare_and_look);
+	assert_in_range(glibc_frames, deep_frames, deep_frames + 1);
+	for (unsigned i = 1; i < deep_frames; i++)
+		assert_int_equal(self->native[deep_frames - i].ip, (uintptr_t)glibc_stack[glibc_frames - i]);
+}
+
+/* ---- code without unwind tables */
+
+/* As the kernels of a BLAS: keeps registers under its frame, aligns its stack, has its loop's exit at the top, says nothing. */
+__asm__(".text\n.type bare_kernel, @function\nbare_kernel:\n"
+	"	subq $64, %rsp\n	movq %rbx, (%rsp)\n	movq %rbp, 8(%rsp)\n	movq %r15, 16(%rsp)\n"
+	"	movq %rdi, %rbp\n	xorl %eax, %eax\n	movq %rsp, %rbx\n	subq $256, %rsp\n	andq "
+	"$-128, %rsp\n"
+	"1:	testq %rbp, %rbp\n	jle 4f\n	movl $3, %ecx\n	movq %rax, 8(%rsp)\n	movq 8(%rsp), %r15\n"
+	"2:	leaq (%rax,%rcx,2), %rax\n	vxorps %xmm0, %xmm0, %xmm0\n	decl %ecx\n	jg 2b\n"
+	"	testb $1, %al\n	je 3f\n	incq %rax\n3:	decq %rbp\n	jmp 1b\n"
+	"4:	movq %rbx, %rsp\n	movq (%rsp), %rbx\n	movq 8(%rsp), %rbp\n	movq 16(%rsp), %r15\n"
+	"	addq $64, %rsp\n	ret\n.size bare_kernel, . - bare_kernel\n");
+long bare_kernel(long count);
+
+static void the_stack_is_right_in_a_kernel_without_unwind_tables(void **state)
+{
+	(void)state;
+	stepper_begin(self, 0);
+	sink += (int)bare_kernel(5);
+	stepper_end();
+	assert_every_step_right("kernel", 100);
+}
+
+typedef void generated_function(void (*)(void));
+
+static void call_generated(const char *code, size_t bytes)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(page, code, bytes);
+	generated_function *function = (generated_function *)page;
+	stepper_begin(self, 0);
+	function(call_descend);
+	stepper_end();
+	assert_every_step_right("generated", 100);
+	/* The page stays: other code at the same place would be taken for this one for up to a second. */
+}
+
+static void the_stack_is_right_through_generated_code(void **state)
+{
+	(void)state;
+	static const char with_pointer[] = "\x55\x48\x89\xe5\x90\xff\xd7\x5d\xc3";
+	static const char checks_first[] = "\x48\x85\xff\x74\x02\x55\x48\x89\xe5\x90\xff\xd7\xc9\xc3";
+	static const char trampoline[] = "\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xff\xd7\x48\x83\xc4\x08\xc3";
+	call_generated(with_pointer, sizeof with_pointer);
+	call_generated(checks_first, sizeof checks_first);
+	call_generated(trampoline, sizeof trampoline);
 }
 
 /* ---- signals */
@@ -380,6 +467,48 @@ static void threads_that_walk_at_once_all_reach_their_roots(void **state)
 	}
 }
 
+/* ---- cost */
+
+static double walk_ns(unsigned walks, unsigned *frames)
+{
+	struct timespec from, to;
+	enum unwind_end end;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (unsigned i = 0; i < walks; i++)
+		*frames = unwind_walk(self, NULL, &end);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / walks;
+}
+
+static double cold_ns, warm_ns;
+static unsigned cost_frames;
+
+APART static int descend_and_measure(int depth)
+{
+	volatile int here = depth;
+	if (depth > 0)
+		return descend_and_measure(depth - 1) + here;
+	cold_ns = walk_ns(1, &cost_frames);
+	warm_ns = 1e9;
+	for (unsigned i = 0; i < 50; i++) {
+		double now = walk_ns(200, &cost_frames);
+		warm_ns = now < warm_ns ? now : warm_ns;
+	}
+	return 0;
+}
+
+/* The best of many rounds: other work on the machine only ever adds. Sanitizers make everything slower. */
+static void a_warm_frame_costs_tens_of_nanoseconds(void **state)
+{
+	(void)state;
+	descend_and_measure(30);
+	print_message("%u frames: cold %.0f ns, warm %.0f ns, %.1f ns per frame\n", cost_frames, cold_ns, warm_ns,
+		      warm_ns / cost_frames);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_true(warm_ns / cost_frames < 100);
+#endif
+}
+
 /* ---- where there is no stack */
 
 static uint64_t random_state = 88172645463325252ULL;
@@ -449,10 +578,14 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_stack_is_right_while_the_loader_binds),
 	cmocka_unit_test(recursion_of_200_has_200_frames),
 	cmocka_unit_test(a_stack_deeper_than_the_room_is_kept_and_marked),
+	cmocka_unit_test(the_stack_is_that_of_glibcs_backtrace),
+	cmocka_unit_test(the_stack_is_right_in_a_kernel_without_unwind_tables),
+	cmocka_unit_test(the_stack_is_right_through_generated_code),
 	cmocka_unit_test(a_handler_stands_on_the_exact_instruction_that_it_interrupted),
 	cmocka_unit_test(a_handler_on_its_own_stack_leads_back_to_the_threads_stack),
 	cmocka_unit_test(a_coroutine_on_its_own_stack_is_walked_to_its_root),
 	cmocka_unit_test(threads_that_walk_at_once_all_reach_their_roots),
+	cmocka_unit_test(a_warm_frame_costs_tens_of_nanoseconds),
 	cmocka_unit_test(any_registers_at_all_do_no_harm),
 	cmocka_unit_test(errno_is_not_touched),
 };

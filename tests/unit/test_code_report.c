@@ -143,6 +143,57 @@ static void own_time_of_a_line_has_what_cannot_be_shown_below_it(void **state)
 	assert_string_equal(row_of(&code->lines, "train")->source, "    out = a @ b");
 }
 
+static void what_libraries_do_counts_for_the_programs_line(void **state)
+{
+	struct fixture *f = *state;
+	static const char library[] = "/usr/lib/python3/dist-packages/pandas/frame.py";
+	struct profile_data *profile = code_profile_new();
+	int64_t thread = code_profile_thread(profile, code_profile_process(profile, 1, 7), 7, NULL);
+	int64_t clean = code_profile_frame(profile, FRAME_PYTHON, "clean", NULL, "/data/etl.py", 6);
+	int64_t apply = code_profile_frame(profile, FRAME_PYTHON, "apply", NULL, library, 90);
+	int64_t lambda = code_profile_frame(profile, FRAME_PYTHON, "<lambda>", NULL, "/data/etl.py", 6);
+	code_profile_sample(profile, thread, 1, code_profile_path(profile, (int64_t[]){clean, apply, 0}), 3);
+	code_profile_sample(profile, thread, 2, code_profile_path(profile, (int64_t[]){clean, apply, lambda, 0}), 1);
+	code_profile_source(profile, "/data/etl.py", 6, "df.apply(lambda r: r.v)");
+	code_profile_source(profile, library, 90, "return op.apply()");
+	profile_data_free(f->profile);
+	f->profile = profile;
+	struct code_report *code = look(f, 0, &(struct code_request){0});
+	/* Two functions on one line are one row. */
+	assert_int_equal(code->lines.items.len, 1);
+	assert_near(code->lines.items.items[0].self.share, 1, 1e-9);
+	assert_string_equal(code->lines.items.items[0].source, "df.apply(lambda r: r.v)");
+	assert_int_equal(code->inner_lines.items.len, 2);
+	assert_string_equal(code->inner_lines.items.items[0].source, "return op.apply()");
+	assert_near(code->inner_lines.items.items[0].self.share, 0.75, 1e-9);
+}
+
+static void the_interpreters_own_code_counts_for_the_python_function(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_data *profile = code_profile_new();
+	int64_t thread = code_profile_thread(profile, code_profile_process(profile, 1, 7), 7, NULL);
+	int64_t step = code_profile_frame(profile, FRAME_PYTHON, "step", NULL, "/data/etl.py", 6);
+	int64_t add = code_profile_frame(profile, FRAME_NATIVE, "long_add", "/usr/lib/libpython3.11.so.1.0", NULL, 0);
+	int64_t copy = code_profile_frame(profile, FRAME_NATIVE, "memcpy", "/usr/lib/libc.so.6", NULL, 0);
+	int64_t start = code_profile_frame(profile, FRAME_NATIVE, "Py_Initialize", "/usr/bin/python3.11", NULL, 0);
+	code_profile_sample(profile, thread, 1, code_profile_path(profile, (int64_t[]){start, 0}), 1);
+	code_profile_sample(profile, thread, 2, code_profile_path(profile, (int64_t[]){start, step, 0}), 2);
+	code_profile_sample(profile, thread, 3, code_profile_path(profile, (int64_t[]){start, step, add, 0}), 3);
+	code_profile_sample(profile, thread, 4, code_profile_path(profile, (int64_t[]){start, step, add, copy, 0}), 4);
+	profile_data_free(f->profile);
+	f->profile = profile;
+	struct code_report *code = look(f, 0, &(struct code_request){0});
+	assert_near(row_of(&code->functions, "step")->self.share, 0.5, 1e-9);
+	assert_near(row_of(&code->functions, "memcpy")->self.share, 0.4, 1e-9);
+	assert_near(row_of(&code->functions, "Py_Initialize")->self.share, 0.1, 1e-9);
+	assert_int_equal(code->functions.items.len, 3);
+	assert_near(row_of(&code->by_self, "step")->self.share, 0.2, 1e-9);
+	assert_near(row_of(&code->by_self, "long_add")->self.share, 0.3, 1e-9);
+	assert_near(row_of(&code->python, "step")->self.share, 0.9, 1e-9);
+	assert_near(code->interpreter.share.share, 0.5, 1e-9);
+}
+
 static void a_worker_names_the_line_that_started_it(void **state)
 {
 	struct code_report *code = look(*state, 0, &(struct code_request){0});
@@ -381,6 +432,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(a_share_says_how_sure_it_is),
 	TEST(one_heavy_sample_is_worth_one),
 	TEST(own_time_of_a_line_has_what_cannot_be_shown_below_it),
+	TEST(what_libraries_do_counts_for_the_programs_line),
+	TEST(the_interpreters_own_code_counts_for_the_python_function),
 	TEST(a_worker_names_the_line_that_started_it),
 	TEST(views_and_cuts_choose),
 	TEST(callers_and_callees_share_out_a_functions_time),

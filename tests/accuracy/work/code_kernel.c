@@ -11,17 +11,20 @@ enum { CHUNK = 1 << 18 };
 
 static char buffer[CHUNK];
 
-/* A read of /dev/zero ends early when any signal arrives. */
-static CODE_FUNCTION void reads(int zeros)
+/* A read of /dev/zero ends early when any signal arrives; were its rest left out, the turns would follow the samples. */
+static CODE_FUNCTION void reads(int zeros, uint64_t bytes)
 {
-	for (int i = 0; i < 16; i++)
-		if (read(zeros, buffer, CHUNK) <= 0)
+	for (ssize_t got; bytes; bytes -= (uint64_t)got) {
+		got = read(zeros, buffer, bytes < CHUNK ? bytes : CHUNK);
+		if (got <= 0)
 			abort();
+	}
 }
 
-static CODE_FUNCTION uint64_t computes(uint64_t state)
+static CODE_FUNCTION uint64_t computes(uint64_t steps)
 {
-	for (unsigned i = 0; i < CODE_STEPS_PER_MS / 3; i++)
+	uint64_t state = steps;
+	for (uint64_t i = 0; i < steps; i++)
 		state = code_mix(state);
 	return state;
 }
@@ -30,14 +33,15 @@ int main(int argc, char **argv)
 {
 	int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	double wanted_s = argc == 2 ? atof(argv[1]) : 0, reads_s = 0, computes_s = 0;
-	uint64_t state = 1;
+	uint64_t state = 1, turn = 1;
 	while (reads_s + computes_s < wanted_s) {
+		turn = code_mix(turn + 0x9e3779b97f4a7c15u);
 		double start = code_cpu_s();
 		bool behind = reads_s < computes_s;
 		if (behind)
-			reads(zeros);
+			reads(zeros, (1 << 20) + turn % (8 << 20));
 		else
-			state = computes(state);
+			state += computes(CODE_STEPS_PER_MS / 4 + turn % CODE_STEPS_PER_MS);
 		*(behind ? &reads_s : &computes_s) += code_cpu_s() - start;
 	}
 	truth("reads_s", reads_s);
