@@ -7,10 +7,6 @@
  * A file belongs to one process. Children of vfork and of a raw clone run in our memory or in a copy of it, without our
  * knowing; so hooks ask agent_here(), which compares process ids, before they touch the file.
  *
- * Whoever is about to make system calls of the agent's enters, and leaves when it has done so or before the program's code
- * runs. agent_close lets nobody in any more and waits until all have left: from then on the agent makes no system call in this
- * process (see interpose_sandbox.c).
- *
  * The end is recorded as late as libc allows: a function that a constructor registers without an owner runs after all
  * libraries' destructors. Samples go on until the very end and move it with them.
  */
@@ -25,19 +21,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-	AGENT_HZ_MOST = 20000,
-	AGENT_TEXT_MAX = 1024,
-	CLOSE_WAIT_NS = 100000,
-	CLOSE_TRIES = 5000 /* a thread may be stopped inside, or have jumped out of a handler of the program's */
-};
+enum { AGENT_HZ_MOST = 20000, AGENT_TEXT_MAX = 1024 };
 
 static struct {
 	atomic_bool on;
 	atomic_bool ending;
 	atomic_bool yielded;
-	atomic_bool restricted;
-	_Atomic int inside; /* threads that may make system calls of ours */
 	int pid;
 	struct agent_plan plan;
 	char preload[PATH_MAX];
@@ -45,7 +34,6 @@ static struct {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
-static __thread bool muted __attribute__((tls_model("initial-exec"))); /* see agent_mute */
 static __thread bool forks __attribute__((tls_model("initial-exec"))); /* entered by agent_fork_prepare */
 
 /* Registers without an owner, so that it is not run with this library's destructors. */
@@ -53,22 +41,16 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
 
 bool agent_is_on(void)
 {
-	return atomic_load_explicit(&agent.on, memory_order_acquire) && !muted;
-}
-
-bool agent_reenter(void)
-{
-	atomic_fetch_add(&agent.inside, 1);
-	return !atomic_load(&agent.restricted) && !muted;
+	return atomic_load_explicit(&agent.on, memory_order_acquire) && !gate_is_muted();
 }
 
 bool agent_enter(void)
 {
 	if (!agent_is_on())
 		return false;
-	if (agent_reenter())
+	if (gate_enter())
 		return true;
-	agent_leave();
+	gate_leave();
 	return false;
 }
 
@@ -78,43 +60,22 @@ bool agent_enter_here(void)
 		return false;
 	if (sys_getpid() == agent.pid)
 		return true;
-	agent_leave();
+	gate_leave();
 	return false;
-}
-
-void agent_leave(void)
-{
-	atomic_fetch_sub(&agent.inside, 1);
 }
 
 bool agent_here(void)
 {
 	bool here = agent_enter_here();
 	if (here)
-		agent_leave();
+		gate_leave();
 	return here;
 }
 
 bool agent_close(void)
 {
-	const struct timespec wait = {0, CLOSE_WAIT_NS};
-	atomic_store(&agent.restricted, true);
 	atomic_store(&agent.on, false);
-	for (int tries = 0; atomic_load(&agent.inside) && tries < CLOSE_TRIES; tries++)
-		syscall(SYS_nanosleep, &wait, NULL);
-	return atomic_load(&agent.inside) == 0;
-}
-
-bool agent_mute(bool mute)
-{
-	bool before = muted;
-	muted = mute;
-	return before;
-}
-
-bool agent_restricted(void)
-{
-	return muted || atomic_load_explicit(&agent.restricted, memory_order_relaxed);
+	return gate_close();
 }
 
 bool agent_yielded(void)
@@ -246,7 +207,7 @@ static void at_exit(void *unused)
 	if (!agent_enter_here())
 		return;
 	agent_end(WIRE_ENDED_EXIT);
-	agent_leave();
+	gate_leave();
 }
 
 static void at_quick_exit_too(void)
@@ -267,7 +228,7 @@ void agent_fork_parent(void)
 		return;
 	forks = false;
 	sample_hold(false);
-	agent_leave();
+	gate_leave();
 }
 
 static void begin_child(void)
@@ -293,7 +254,7 @@ void agent_fork_child(void)
 	if (!forks)
 		return;
 	forks = false;
-	atomic_store(&agent.inside, 0);
+	gate_forked();
 	if (agent_is_on())
 		begin_child();
 	sample_hold(false);

@@ -1,5 +1,5 @@
 /*
- * core.h - what the files of the agent's core (agent, file, node, thread, clock, sample, resume, interpose*) know of each
+ * core.h - what the files of the agent's core (agent, gate, file, node, thread, clock, sample, resume, interpose*) know of each
  * other beyond agent.h.
  */
 #ifndef PITOT_AGENT_CORE_H
@@ -27,17 +27,12 @@ bool agent_parse(const char *text, struct agent_plan *out);
  * or have a copy of it, and after anything failed. One system call: for hooks, not for the handler. */
 bool agent_here(void);
 bool agent_is_on(void); /* the same without the system call: it may be somebody else's file */
-/* Around all that makes system calls. False: there must be none, and there is nothing to leave. */
+/* Into the gate (see gate.c) where the agent is on, for hooks: false: not, and there is nothing to leave. The second where
+ * agent_here(). */
 bool agent_enter(void);
-bool agent_enter_here(void); /* the same where agent_here() */
-/* For the handler, at its beginning and after the program's code ran in it: it is inside in any case, whether or not the agent
- * is on. False: no system calls. */
-bool agent_reenter(void);
-void agent_leave(void);
-bool agent_close(void);      /* for good; false: somebody is inside who does not leave */
-bool agent_mute(bool mute);  /* the calling thread, for a child that shares our memory; what it was */
-bool agent_restricted(void); /* the process may not make our system calls, nor may a program that it starts */
-bool agent_yielded(void);    /* the program wants our signal in a way that we cannot share: no more samples */
+bool agent_enter_here(void);
+bool agent_close(void);   /* off, and the gate closed; false: somebody is inside who does not leave */
+bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
 void agent_yield(const char *reason);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
@@ -49,6 +44,16 @@ void agent_fork_parent(void);
 void agent_fork_child(void);
 const char *agent_preload(void); /* our own path and the variable's text, as they were at the start */
 const char *agent_variable(void);
+
+/* gate.c */
+bool gate_enter(
+	void); /* in any case; false: but without system calls. For the handler, again after the program's code ran */
+void gate_leave(void);
+void gate_forked(void); /* nobody else is inside */
+bool gate_close(void);
+bool gate_mute(bool mute); /* the calling thread; what it was */
+bool gate_is_muted(void);
+bool gate_is_closed(void); /* or muted */
 
 /* file.c */
 struct file_origin {

@@ -42,7 +42,7 @@ static struct thread_slot *prepare_thread(void *(*routine)(void *), void *argume
 	if (attr)
 		pthread_attr_getstacksize(attr, &start.stack_bytes);
 	struct thread_slot *slot = thread_reserve(&start);
-	agent_leave();
+	gate_leave();
 	return slot;
 }
 
@@ -100,9 +100,9 @@ static void end_here(void)
 {
 	if (agent_enter_here()) {
 		agent_end(WIRE_ENDED_EXIT);
-		agent_leave();
+		gate_leave();
 	}
-	agent_mute(false);
+	gate_mute(false);
 }
 
 INTERPOSE void _exit(int status)

@@ -122,7 +122,7 @@ void exec_strip_preload(char *to, const char *list)
 /* Room for a copy without the agent; 0: it needs none, or it is too large for a stack. */
 static size_t strip_bytes(char *const *envp)
 {
-	if (!agent_restricted())
+	if (!gate_is_closed())
 		return 0;
 	struct survey survey = look_at(envp);
 	if (!survey.variable && !(survey.preload && has_preload(survey.preload)))
@@ -190,9 +190,9 @@ static bool before_exec(struct environment *environment)
 	bool here = agent_enter_here();
 	if (here) {
 		agent_end(WIRE_ENDED_EXEC);
-		agent_leave();
+		gate_leave();
 	}
-	environment->muted = agent_mute(false);
+	environment->muted = gate_mute(false);
 	errno = saved;
 	return here;
 }
@@ -200,10 +200,10 @@ static bool before_exec(struct environment *environment)
 static void exec_failed(bool here, struct environment *environment)
 {
 	int saved = errno;
-	agent_mute(environment->muted);
+	gate_mute(environment->muted);
 	if (here && agent_enter()) {
 		agent_end_failed();
-		agent_leave();
+		gate_leave();
 	}
 	discard(environment);
 	errno = saved;

@@ -105,13 +105,13 @@ static void prepare(void)
 	bool blocked = false;
 	sys_sigset all = ~(sys_sigset)0, mask;
 	/* The first filter forbids what the second would need. */
-	if (now == STAGE_ENDED || (now == STAGE_OPEN && agent_restricted()))
+	if (now == STAGE_ENDED || (now == STAGE_OPEN && gate_is_closed()))
 		return;
 	sys_sigmask(SIG_SETMASK, &all, &mask);
 	bool here = agent_here();
 	if (!here && agent_is_on() && shares_memory()) {
 		blocked = interpose_urgent_drop() && interpose_urgent_return();
-		agent_mute(true);
+		gate_mute(true);
 	} else if (atomic_compare_exchange_strong(&stage, &open, STAGE_ENDING)) {
 		blocked = end_sampling(here);
 		atomic_store(&stage, STAGE_ENDED);

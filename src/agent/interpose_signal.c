@@ -130,9 +130,9 @@ static void keep_foreign(siginfo_t *info)
 static void deliver_held(void)
 {
 	siginfo_t info;
-	if (agent_reenter() && (take_held(&held_thread, &info) || take_held(&held_process, &info)))
+	if (gate_enter() && (take_held(&held_thread, &info) || take_held(&held_process, &info)))
 		send_to(sys_gettid(), &info);
-	agent_leave();
+	gate_leave();
 }
 
 static uintptr_t stack_pointer(const ucontext_t *context)
@@ -164,13 +164,13 @@ static void call_program(const struct sigaction *action, siginfo_t *info, uconte
 	uintptr_t outer = urgent_runs;
 	urgent_runs = defers ? (uintptr_t)__builtin_frame_address(0) : outer;
 	sys_sigmask(SIG_SETMASK, &mask, NULL);
-	agent_leave();
+	gate_leave();
 	if (action->sa_flags & SA_SIGINFO)
 		action->sa_sigaction(info->si_signo, info, context);
 	else
 		action->sa_handler(info->si_signo);
 	mask = ~(sys_sigset)0;
-	if (agent_reenter())
+	if (gate_enter())
 		sys_sigmask(SIG_SETMASK, &mask, NULL);
 	urgent_runs = outer;
 	if (!outer && !urgent_blocked)
@@ -216,7 +216,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	if (agent_enter()) {
 		resume_note(context);
-		agent_leave();
+		gate_leave();
 	}
 	errno = saved;
 }
@@ -408,7 +408,7 @@ static bool is_shared(void)
 		sample_hold(true);
 	urgent_blocked = false;
 	deliver_held();
-	agent_leave();
+	gate_leave();
 	return false;
 }
 
@@ -488,7 +488,7 @@ INTERPOSE int signalfd(int fd, const sigset_t *set, int flags)
 	sigset_t room;
 	if (agent_enter_here()) {
 		set = without_ours(set, &room);
-		agent_leave();
+		gate_leave();
 	}
 	return NEXT(signalfd)(fd, set, flags);
 }
@@ -537,7 +537,7 @@ static int wait_with_urgent(const sigset_t *set, siginfo_t *info, const struct t
 		deadline_ns = agent_mono_ns() + (uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec;
 	if (agent_enter()) {
 		atomic_store(&waiting_tid, sys_gettid());
-		agent_leave();
+		gate_leave();
 	}
 	int number = wait_once(set, info, timeout);
 	while (number > 0 && is_clocks(number, info))

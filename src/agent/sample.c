@@ -253,8 +253,8 @@ static void give_way(struct agent_thread *thread, ucontext_t *context)
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
-	if (!agent_reenter()) {
-		agent_leave();
+	if (!gate_enter()) {
+		gate_leave();
 		return;
 	}
 	int saved = errno;
@@ -272,7 +272,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else {
 		interpose_foreign(number, info, context);
 	}
-	agent_leave();
+	gate_leave();
 	errno = saved;
 }
 

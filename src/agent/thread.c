@@ -177,7 +177,7 @@ static void end_round(void *value)
 		     pthread_setspecific(end_key, slot) == 0;
 	if (!again && self == &slot->thread)
 		end(slot);
-	agent_leave();
+	gate_leave();
 }
 
 /* libc puts a thread's control block at the upper end of its stack, also of one that the program brought itself. */
@@ -198,7 +198,7 @@ static void begin_new(struct thread_slot *slot)
 		push_free(slot);
 	else
 		sample_hold(false);
-	agent_leave();
+	gate_leave();
 }
 
 void *thread_run(void *value)
