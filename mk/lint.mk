@@ -21,7 +21,7 @@ lint-cppcheck: | $(GENERATED)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	         --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 	         --suppress=unknownEvaluationOrder --cppcheck-build-dir=$(BUILD)/cppcheck \
-	         -j2 -D_GNU_SOURCE -DPITOT_VERSION='"$(VERSION)"' -DPROTOBUF_C_VERSION_NUMBER=1003000 \
+	         -j2 -D_GNU_SOURCE -D__x86_64__ -DPITOT_VERSION='"$(VERSION)"' -DPROTOBUF_C_VERSION_NUMBER=1003000 \
 	         -DPROTOBUF_C_MIN_COMPILER_VERSION=1000000 -Isrc -Iinclude -I$(BUILD)/gen src
 
 lint-shell:

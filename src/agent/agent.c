@@ -307,7 +307,7 @@ static void begin(void)
 		return;
 	}
 	__cxa_atexit(at_exit, NULL, NULL);
-	at_quick_exit(at_quick_exit_too);
+	(void)at_quick_exit(at_quick_exit_too);
 	atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
 	sample_hold(false);
 }

@@ -14,6 +14,7 @@
  *	sample.c     the signal handler: capture, weigh, store
  *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
+ *	bare.c       the same for code that has no rules: assembler, generated code (x86.c reads instructions)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
  *	python*.c    Python frames and how they interleave with native ones
@@ -61,10 +62,11 @@ struct agent_thread {
 	wire_id record_id;
 	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
 	uintptr_t stack_low, stack_high;              /* [low, high) of the pthread stack */
-	volatile int busy; /* the agent is at work in this thread: a handler that finds it only counts */
-	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
-	int clock_fd;      /* the number that the event's signals carry */
-	bool clock_waits;  /* for its first sample, which comes at a random time */
+	volatile int busy;  /* the agent is at work in this thread: a handler that finds it only counts */
+	void *clock_page;   /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
+	int clock_fd;       /* the number that the event's signals carry */
+	bool clock_mirrors; /* the period is as far from what was asked for as the one before was on the other side */
+	bool clock_waits;   /* for its first sample, which comes at a random time */
 	uint64_t clock_period_ns;
 	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;

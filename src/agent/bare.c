@@ -261,6 +261,23 @@ bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps,
 	return false;
 }
 
+bool bare_shares_next(const struct bare_code *code, uintptr_t *ip, const struct cfi_rule *rule)
+{
+	struct x86_step step;
+	uintptr_t place = *ip - code->start;
+	if (place >= code->size || !x86_decode(code->bytes + place, code->size - place, &step))
+		return false;
+	if (step.kind != X86_OTHER && step.kind != X86_BRANCH && step.kind != X86_MOVE && step.kind != X86_LOAD)
+		return false;
+	/* The rule must not depend on what the instruction changes. */
+	if (step.to < GENERAL &&
+	    (step.to == X86_RSP || saved_index(step.to) < ARCH_SAVED || dwarf_number[step.to] == rule->cfa_register ||
+	     dwarf_number[step.to] == rule->base_register))
+		return false;
+	*ip += step.length;
+	return true;
+}
+
 bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule)
 {
 	uintptr_t at = ip;
@@ -326,6 +343,12 @@ bool bare_is_call(const uint8_t *before, size_t count)
 bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps, struct cfi_rule *rule)
 {
 	(void)code, (void)ip, (void)steps, (void)rule;
+	return false;
+}
+
+bool bare_shares_next(const struct bare_code *code, uintptr_t *ip, const struct cfi_rule *rule)
+{
+	(void)code, (void)ip, (void)rule;
 	return false;
 }
 

@@ -18,6 +18,9 @@ struct bare_code {
 /* Follows the code from `ip` to its return, at most `steps` instructions. False: that leads nowhere. */
 bool bare_look_ahead(const struct bare_code *code, uintptr_t ip, unsigned steps, struct cfi_rule *rule);
 
+/* Goes to the next instruction where the same rule, found by looking ahead, holds. False: it may not. */
+bool bare_shares_next(const struct bare_code *code, uintptr_t *ip, const struct cfi_rule *rule);
+
 /* Where the return is only a few instructions away. What compilers say of a frame that is half taken down is not always true
  * (gcc, where a function aligned its stack); the code itself is. */
 bool bare_return(const struct bare_code *code, uintptr_t ip, struct cfi_rule *rule);

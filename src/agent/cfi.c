@@ -397,8 +397,9 @@ static bool pack_place(struct cfi_rule *rule, const struct row *row, unsigned co
 		return fits_place(row->values[column]);
 	case PLACE_EXPRESSION:
 		if (!expression_reduce(row->expressions[column], end, pc, &where) ||
-		    where.kind != EXPRESSION_REGISTER || !fits_place(where.offset) ||
-		    (rule->based != 0 && rule->base_register != where.number))
+		    where.kind != EXPRESSION_REGISTER || where.index != EXPRESSION_NO_INDEX ||
+		    !fits_place(where.offset) ||
+		    ((rule->based != 0 || (rule->flags & CFI_INDEXED)) && rule->base_register != where.number))
 			return false;
 		rule->base_register = where.number;
 		rule->based |= (uint8_t)(1U << column);
@@ -415,7 +416,8 @@ static bool pack_place(struct cfi_rule *rule, const struct row *row, unsigned co
 
 static bool pack_cfa(struct cfi_rule *rule, const struct row *row, uintptr_t pc, const uint8_t *end)
 {
-	struct expression_value cfa = {EXPRESSION_REGISTER, (uint8_t)row->cfa_register, row->cfa_offset, 0};
+	struct expression_value cfa = {EXPRESSION_REGISTER, (uint8_t)row->cfa_register, EXPRESSION_NO_INDEX,
+				       row->cfa_offset, 0};
 	if (row->cfa_expression == NULL && row->cfa_register >= ARCH_REGISTERS)
 		return false;
 	if (row->cfa_expression != NULL && !expression_reduce(row->cfa_expression, end, pc, &cfa))
@@ -426,7 +428,11 @@ static bool pack_cfa(struct cfi_rule *rule, const struct row *row, uintptr_t pc,
 	rule->cfa_offset = (int32_t)cfa.offset;
 	rule->cfa_add = (int16_t)cfa.add;
 	rule->flags |= cfa.kind == EXPRESSION_MEMORY ? CFI_INDIRECT : 0;
-	return true;
+	if (cfa.index == EXPRESSION_NO_INDEX)
+		return true;
+	rule->flags |= CFI_INDEXED;
+	rule->base_register = cfa.index;
+	return cfa.kind == EXPRESSION_MEMORY;
 }
 
 /* The stack pointer of the caller is the CFA. A rule that says otherwise is only understood where it says the same. */
@@ -437,8 +443,8 @@ static bool agrees_on_sp(const struct cfi_rule *rule, const struct row *row, uin
 		return true;
 	return row->kinds[COLUMN_SP] == PLACE_EXPRESSION &&
 	       expression_reduce(row->expressions[COLUMN_SP], end, pc, &sp) && sp.kind == EXPRESSION_REGISTER &&
-	       (rule->flags & CFI_INDIRECT) && sp.number == rule->cfa_register && sp.offset == rule->cfa_offset &&
-	       rule->cfa_add == 0;
+	       sp.index == EXPRESSION_NO_INDEX && (rule->flags & (CFI_INDIRECT | CFI_INDEXED)) == CFI_INDIRECT &&
+	       sp.number == rule->cfa_register && sp.offset == rule->cfa_offset && rule->cfa_add == 0;
 }
 
 static enum cfi_answer pack(const struct program *program, const uint8_t *end, struct cfi_rule *out)

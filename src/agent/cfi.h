@@ -22,7 +22,8 @@ enum cfi_flag {
 	CFI_SIGNAL = 2,      /* a signal interrupted the caller: its ip is the instruction itself */
 	CFI_ROOT = 4,        /* there is no caller */
 	CFI_RA_REGISTER = 8, /* the return address is in the register `ra` */
-	CFI_POINTER = 16     /* not from CFI: the frame pointer is trusted */
+	CFI_POINTER = 16,    /* not from CFI: the frame pointer is trusted */
+	CFI_INDEXED = 32     /* with CFI_INDIRECT: 8 times base_register is added to what the word is at */
 };
 
 enum { CFI_SAME = INT16_MAX, CFI_LOST = INT16_MIN };

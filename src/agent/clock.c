@@ -27,8 +27,7 @@ enum {
 	CLOCK_LEAST_NS = 20000,
 	CLOCK_SAMPLES = 32, /* with one period */
 	CLOCK_SPREAD = 5,   /* periods are up to a fifth shorter or longer than what was asked for */
-	BRIEF_LEAST =
-		64 /* threads without a sample, after which it is worth while to look whether most are like that */
+	BRIEF_LEAST = 64    /* threads without a sample, before it is asked whether most are like that */
 };
 
 static _Atomic int best = WIRE_CLOCK_PERF;
@@ -173,12 +172,22 @@ bool clock_start(struct agent_thread *thread)
 	return runs;
 }
 
+/* Every second one makes up for the one before, so that the rate is what was asked for. */
+static uint64_t next_period(struct agent_thread *thread)
+{
+	uint64_t asked_ns = agent_period_ns(), most_ns = asked_ns / CLOCK_SPREAD;
+	thread->clock_mirrors = !thread->clock_mirrors && !thread->clock_waits;
+	if (thread->clock_mirrors)
+		return 2 * asked_ns - thread->clock_period_ns;
+	return asked_ns - most_ns + random_below(2 * most_ns);
+}
+
 void clock_settle(struct agent_thread *thread)
 {
 	void *before = thread->clock_page;
 	int number = thread->clock_fd;
-	uint64_t asked_ns = agent_period_ns(), most_ns = asked_ns / CLOCK_SPREAD, before_ns = thread->clock_period_ns;
-	bool runs = start_event(thread, asked_ns - most_ns + random_below(2 * most_ns));
+	uint64_t asked_ns = agent_period_ns(), before_ns = thread->clock_period_ns;
+	bool runs = start_event(thread, next_period(thread));
 	if (!runs && before && !thread->clock_waits) {
 		/* No descriptor is to be had just now: the old clock goes on. */
 		thread->clock_page = before;
@@ -211,6 +220,7 @@ void clock_forget(struct agent_thread *thread)
 {
 	thread->clock_page = NULL;
 	thread->clock_waits = false;
+	thread->clock_mirrors = true; /* no period to make up for */
 	thread->timer_runs = false;
 }
 

@@ -73,7 +73,7 @@ static bool push(struct machine *machine, enum expression_kind kind, uint8_t num
 {
 	if (machine->depth == STACK_MOST)
 		return false;
-	machine->stack[machine->depth++] = (struct expression_value){kind, number, offset, 0};
+	machine->stack[machine->depth++] = (struct expression_value){kind, number, EXPRESSION_NO_INDEX, offset, 0};
 	return true;
 }
 
@@ -169,6 +169,23 @@ static bool combine_constants(uint8_t code, int64_t left, int64_t right, int64_t
 	}
 }
 
+/* A register times 8, to be added to another one. */
+static bool combine_registers(uint8_t code, struct expression_value *left, const struct expression_value *right)
+{
+	if (code == 0x1E && left->kind == EXPRESSION_REGISTER && left->offset == 0 &&
+	    left->index == EXPRESSION_NO_INDEX && right->kind == EXPRESSION_CONSTANT) {
+		left->kind = EXPRESSION_SCALED;
+		left->offset = right->offset;
+		return true;
+	}
+	if (code == 0x22 && left->kind == EXPRESSION_REGISTER && left->index == EXPRESSION_NO_INDEX &&
+	    right->kind == EXPRESSION_SCALED && right->offset == 8) {
+		left->index = right->number;
+		return true;
+	}
+	return false;
+}
+
 /* The two on top become one. */
 static bool combine(struct machine *machine, uint8_t code)
 {
@@ -176,6 +193,10 @@ static bool combine(struct machine *machine, uint8_t code)
 		return false;
 	struct expression_value right = machine->stack[--machine->depth];
 	struct expression_value *left = &machine->stack[machine->depth - 1];
+	if (combine_registers(code, left, &right))
+		return true;
+	if (left->kind == EXPRESSION_SCALED || right.kind == EXPRESSION_SCALED)
+		return false;
 	if (code == 0x22 && left->kind == EXPRESSION_CONSTANT) {
 		int64_t more = left->offset;
 		*left = right;
@@ -220,7 +241,7 @@ static bool step(struct machine *machine, uint8_t code)
 		machine->depth--;
 		return true;
 	case 0x23:
-		return add(top, cursor_uleb(&machine->code));
+		return top->kind != EXPRESSION_SCALED && add(top, cursor_uleb(&machine->code));
 	default:
 		return combine(machine, code);
 	}
@@ -239,5 +260,5 @@ bool expression_reduce(const uint8_t *at, const uint8_t *end, uintptr_t ip, stru
 	if (machine.depth == 0)
 		return false;
 	*out = machine.stack[machine.depth - 1];
-	return true;
+	return out->kind != EXPRESSION_SCALED;
 }

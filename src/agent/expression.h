@@ -3,7 +3,8 @@
  * bounded reading of bytes that expressions and .eh_frame have in common.
  *
  * All expressions that compilers and libraries write there reduce to `register + offset` or to `word at [register +
- * offset] + add`, once the address of the instruction is known (PLT stubs ask for its lowest bits).
+ * index * 8 + offset] + add`, once the address of the instruction is known (PLT stubs ask for its lowest bits). The index is
+ * OpenSSL's: some of its functions keep the old stack pointer behind a vector on the stack.
  */
 #ifndef PITOT_AGENT_EXPRESSION_H
 #define PITOT_AGENT_EXPRESSION_H
@@ -22,12 +23,16 @@ uint64_t cursor_uleb(struct cursor *cursor);
 int64_t cursor_sleb(struct cursor *cursor);
 void cursor_skip(struct cursor *cursor, uint64_t bytes);
 
-enum expression_kind { EXPRESSION_CONSTANT, EXPRESSION_REGISTER, EXPRESSION_MEMORY };
+enum expression_kind { EXPRESSION_CONSTANT, EXPRESSION_REGISTER, EXPRESSION_MEMORY, EXPRESSION_SCALED };
+
+enum { EXPRESSION_NO_INDEX = 0xFF };
 
 struct expression_value {
 	enum expression_kind kind;
-	uint8_t number;      /* of the register */
-	int64_t offset, add; /* a constant is in `offset` */
+	uint8_t number; /* of the register */
+	uint8_t index;  /* of the register that is added 8 times; EXPRESSION_NO_INDEX: none */
+	int64_t offset,
+		add; /* a constant is in `offset`; so is the factor of a scaled register, which only stands on the way */
 };
 
 /* `at` is where the expression's length stands. False: it does not reduce, or is damaged. */

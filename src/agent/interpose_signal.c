@@ -63,7 +63,7 @@ void interpose_inherit(bool blocked)
 
 int interpose_install(int number, const struct sigaction *action)
 {
-	struct sigaction before;
+	struct sigaction before = {0};
 	sys_sigset blocked = 0;
 	sys_sigmask(SIG_BLOCK, NULL, &blocked);
 	urgent_blocked = (blocked & sys_sigbit(number)) != 0;

@@ -51,25 +51,37 @@ static uint32_t frame_offset(uintptr_t frame, uintptr_t code)
 	return offset > 0 && offset < OFFSET_MOST ? (uint32_t)offset : 0;
 }
 
-bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
+static bool frame_readable(uintptr_t frame)
 {
-	if (python.at.minor < 11 ? !python_is(frame, python.type_frame, python.at.frame_size)
-				 : !python_readable(frame, python.at.frame_size))
-		return false;
+	return python.at.minor < 11 ? python_is(frame, python.type_frame, python.at.frame_size)
+				    : python_readable(frame, python.at.frame_size);
+}
+
+/* Of a frame that is readable. */
+static inline bool fill_frame(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
+{
 	uintptr_t code = frame_code(frame);
 	if (!code)
 		return false;
-	*out = (struct python_frame){.code = python_code(thread, code), .offset = frame_offset(frame, code)};
+	out->code = python_code(thread, code);
+	out->offset = frame_offset(frame, code);
+	out->c_address = 0;
+	out->is_entry = out->awaits = false;
 	return out->code != 0;
 }
 
-/* Appends the frame, and after it whoever awaits the task whose coroutine it runs. */
-static bool push(struct walk *walk, uintptr_t frame, uintptr_t c_address, bool is_entry)
+bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
+{
+	return frame_readable(frame) && fill_frame(thread, frame, out);
+}
+
+/* Appends a readable frame, and after it whoever awaits the task whose coroutine it runs. */
+static inline bool push(struct walk *walk, uintptr_t frame, uintptr_t c_address, bool is_entry)
 {
 	if (walk->count >= WIRE_STACK_MAX)
 		return false;
 	struct python_frame *out = &walk->thread->python[walk->count];
-	if (!python_frame_read(walk->thread, frame, out))
+	if (!fill_frame(walk->thread, frame, out))
 		return false;
 	if (out->code == PYTHON_SHIM)
 		return true;
@@ -115,7 +127,7 @@ static void walk_objects(struct walk *walk, uintptr_t state)
 {
 	unsigned first = walk->count;
 	uintptr_t frame = python_word(state + python.at.state_frame);
-	while (frame && push(walk, frame, 0, true))
+	while (frame_readable(frame) && push(walk, frame, 0, true))
 		frame = python_word(frame + python.at.frame_previous);
 	if (python.at.state_cframe && walk->count < WIRE_STACK_MAX)
 		place_frames(walk, state, first);

@@ -7,6 +7,8 @@
  */
 #include "agent/python.h"
 
+enum { LENGTH_MOST = 1 << 28 };
+
 struct text_view {
 	uintptr_t characters;
 	size_t length;
@@ -24,7 +26,7 @@ static bool text_view(uintptr_t text, struct text_view *view)
 	view->length = python_word(text + python.at.text_length);
 	view->characters = text + (view->is_ascii ? python.at.text_ascii : python.at.text_wide);
 	bool is_compact = state >> 3 & 1;
-	return is_compact && (view->width == 1 || view->width == 2 || view->width == 4) && view->length < 1u << 28;
+	return is_compact && (view->width == 1 || view->width == 2 || view->width == 4) && view->length < LENGTH_MOST;
 }
 
 static uint32_t character(const struct text_view *view, size_t index)
@@ -77,23 +79,24 @@ size_t python_text(uintptr_t text, char *out, size_t most)
 }
 
 /* The last 16 bytes: where texts that come from one place differ. A shorter text is preceded by its own head, so the read stays
- * inside the object; what is not text is shifted out. */
+ * inside the object; what is not text is shifted out. Runs twice per frame of every sample, hence without text_view. */
 uint64_t python_text_print(uintptr_t text)
 {
-	struct text_view view;
-	uint64_t last, before;
-	if (!text_view(text, &view))
+	if (!python_is(text, python.type_text, python.at.text_ascii))
 		return 0;
-	size_t bytes = view.length * view.width;
-	uintptr_t end = view.characters + bytes;
-	if (!python_span(end - 16, 16))
+	uint32_t state = (uint32_t)python_int(text + python.at.text_state) >> python.text_shift;
+	size_t length = python_word(text + python.at.text_length), bytes = length * (state & 7);
+	uintptr_t end = text + (state & 16 ? python.at.text_ascii : python.at.text_wide) + bytes;
+	uint64_t last, before;
+	if (!(state & 8) || length >= LENGTH_MOST || !python_span(end - 16, 16))
 		return 0;
 	memcpy(&last, (const char *)end - 8, 8);
 	memcpy(&before, (const char *)end - 16, 8);
-	if (bytes < 8)
-		last = bytes ? last >> (64 - 8 * bytes) : 0;
-	if (bytes < 16)
+	if (bytes < 16) {
 		before = bytes > 8 ? before >> (128 - 8 * bytes) : 0;
+		if (bytes < 8)
+			last = bytes ? last >> (64 - 8 * bytes) : 0;
+	}
 	return ((last ^ before << 7 ^ before >> 57) + ((uint64_t)bytes << 48) + text) | 1;
 }
 

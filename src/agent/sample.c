@@ -97,7 +97,8 @@ extern const char _end[] __attribute__((visibility("hidden")));
 static unsigned own_frames(const struct agent_thread *thread, unsigned frames)
 {
 	unsigned own = 0;
-	while (own < frames && thread->native[own].ip - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start))
+	while (own < frames &&
+	       thread->native[own].ip - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start)
 		own++;
 	return own;
 }

@@ -146,6 +146,11 @@ static bool find_cfa(struct walk *walk, const struct cfi_rule *rule, uintptr_t *
 	if (!(walk->known >> rule->cfa_register & 1))
 		return false;
 	uintptr_t value = walk->registers[rule->cfa_register] + (uintptr_t)(intptr_t)rule->cfa_offset;
+	if (rule->flags & CFI_INDEXED) {
+		if (!(walk->known >> rule->base_register & 1))
+			return false;
+		value += walk->registers[rule->base_register] * 8;
+	}
 	if ((rule->flags & CFI_INDIRECT) && !read_word(walk, value, &value))
 		return false;
 	*cfa = value + (uintptr_t)(intptr_t)rule->cfa_add;
@@ -198,7 +203,7 @@ static bool restore_saved(struct walk *walk, const struct cfi_rule *rule, uintpt
 
 /* ---- which rule */
 
-enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12 };
+enum { LOOK_AHEAD_MOST = 16384, GENERATED_BYTES = 64, GENERATED_MOST = 12, SPREAD_MOST = 64 };
 
 /* Whether the rule leads to an address behind a call. Asked once per address: the answer is kept with the rule. */
 static bool leads_to_a_call(struct walk *walk, const struct cfi_rule *rule)
@@ -218,8 +223,15 @@ static void guess_rule(struct walk *walk, const struct bare_code *code, struct c
 	cfi_frame_pointer(rule);
 	if (!bare_look_ahead(code, walk->ip, LOOK_AHEAD_MOST, &ahead))
 		return;
-	if (leads_to_a_call(walk, &ahead) || !leads_to_a_call(walk, rule))
-		*rule = ahead;
+	if (!leads_to_a_call(walk, &ahead) && leads_to_a_call(walk, rule))
+		return;
+	*rule = ahead;
+	if (!walk->exact)
+		return;
+	/* The next samples are in the same loop: the instructions after this one share its rule. */
+	uintptr_t at = walk->ip;
+	for (unsigned i = 0; i < SPREAD_MOST && bare_shares_next(code, &at, rule); i++)
+		cache_add(rule_key(at, module_epoch()), rule);
 }
 
 /* Generated code keeps frame pointers, but for its first two instructions and for trampolines (CPython's for perf). */

@@ -1,6 +1,7 @@
 /* inject.c - see inject.h. */
 #include "run/inject.h"
 #include "base/file.h"
+#include "probe/perf_event.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ enum { LEAST_ROOM = 16 << 20 };
 struct inject {
 	char *library;
 	char *dir;
+	int perf; /* an event that counts nothing, or negative */
 };
 
 int inject_hz(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage)
@@ -115,6 +117,19 @@ static int make_folder(const char *dir, struct err *err)
 	return 0;
 }
 
+/* The kernel switches its hooks for perf on with the first event of a task, which takes it 10 ms and more, and off with the
+ * last: as long as pitot has one, no process of a stage waits for that. */
+static int hold_perf(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .disabled = 1,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1};
+	return perf_event_open_fd(&attr, 0, -1);
+}
+
 int inject_open(const struct run_options *options, const struct pipeline *pipeline, struct inject **out,
 		struct err *err)
 {
@@ -122,6 +137,7 @@ int inject_open(const struct run_options *options, const struct pipeline *pipeli
 		return 0;
 	struct inject *inject = mem_alloc(sizeof(*inject));
 	inject->dir = file_join(options->channel_dir, "wire");
+	inject->perf = hold_perf();
 	int code = inject_find_library(&inject->library, err);
 	if (!code)
 		code = make_folder(inject->dir, err);
@@ -136,6 +152,8 @@ void inject_free(struct inject *inject)
 {
 	if (!inject)
 		return;
+	if (inject->perf >= 0)
+		close(inject->perf);
 	free(inject->library);
 	free(inject->dir);
 	free(inject);

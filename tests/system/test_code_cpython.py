@@ -21,7 +21,7 @@ LIMIT_S = 1200
 AGAIN = 3
 
 
-def testable():
+def with_tests():
     """Pythons with these modules, {version: path}."""
     found = {}
     for version, path in pythons().items():
@@ -101,11 +101,11 @@ def stays(pair, name):
 
 
 @pytest.mark.parametrize("module", MODULES)
-@pytest.mark.parametrize("version", testable() or [None])
+@pytest.mark.parametrize("version", with_tests() or [None])
 def test_a_module_has_the_same_results(version, module):
     if version is None:
         pytest.skip("no Python with its test modules here")
-    pair = Pair(testable()[version])
+    pair = Pair(with_tests()[version])
     texts = pair.run(f"test.{module}")
     alone = results(texts[0])
     assert len(alone) > 20 and list(alone.values()).count("ok") > 10, texts[0]

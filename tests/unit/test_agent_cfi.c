@@ -228,6 +228,13 @@ static void expressions_reduce_to_a_register_or_a_word_in_memory(void **state)
 		assert_int_equal(answer, CFI_FOUND);
 		assert_int_equal(stub.cfa_offset, at % 16 >= 11 ? 16 : 8);
 	}
+	MAKE(&image, "\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08"); /* [rsp + r9 * 8 + 8] + 8 */
+	rule = rule_at(&image, 0);
+	assert_int_equal(rule.flags, CFI_INDIRECT | CFI_INDEXED);
+	assert_int_equal(rule.cfa_register, ARCH_SP);
+	assert_int_equal(rule.base_register, 9);
+	assert_int_equal(rule.cfa_offset, 8);
+	assert_int_equal(rule.cfa_add, 8);
 	MAKE(&image, "\x0f\x04\x77\x00\x06\x06"); /* a word at a word: not supported, and said so */
 	assert_int_equal(ask(&image, image.used, 0, &rule), CFI_UNUSABLE);
 }
