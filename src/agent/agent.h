@@ -6,6 +6,7 @@
  * reason stands in the wire file, and the host goes on. The agent only records: it never analyses and never prints.
  *
  *	agent.c      constructor, environment, what happens at fork, exec and exit
+ *	gate.c       who may make system calls; closed before the program restricts its own
  *	file.c       the wire file: claiming pages, writing records
  *	node.c       the tree of stacks: (parent, frame) -> id
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
