@@ -27,7 +27,6 @@ static struct {
 	atomic_bool on;
 	atomic_bool ending;
 	atomic_bool yielded;
-	atomic_bool left;
 	int pid;
 	struct agent_plan plan;
 	char preload[PATH_MAX];
@@ -35,17 +34,48 @@ static struct {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
+static __thread bool forks __attribute__((tls_model("initial-exec"))); /* entered by agent_fork_prepare */
+
 /* Registers without an owner, so that it is not run with this library's destructors. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
 
 bool agent_is_on(void)
 {
-	return atomic_load_explicit(&agent.on, memory_order_acquire);
+	return atomic_load_explicit(&agent.on, memory_order_acquire) && !gate_is_muted();
+}
+
+bool agent_enter(void)
+{
+	if (!agent_is_on())
+		return false;
+	if (gate_enter())
+		return true;
+	gate_leave();
+	return false;
+}
+
+bool agent_enter_here(void)
+{
+	if (!agent_enter())
+		return false;
+	if (sys_getpid() == agent.pid)
+		return true;
+	gate_leave();
+	return false;
 }
 
 bool agent_here(void)
 {
-	return agent_is_on() && sys_getpid() == agent.pid;
+	bool here = agent_enter_here();
+	if (here)
+		gate_leave();
+	return here;
+}
+
+bool agent_close(void)
+{
+	atomic_store(&agent.on, false);
+	return gate_close();
 }
 
 bool agent_yielded(void)
@@ -61,37 +91,6 @@ void agent_yield(const char *reason)
 	file_stop(reason);
 	if (thread)
 		clock_stop(thread);
-}
-
-/* The record is complete before the program loses the system calls that completing it takes. */
-bool agent_leave(const char *reason)
-{
-	struct agent_thread *thread = thread_self();
-	if (!agent_here())
-		return false;
-	agent_end(WIRE_ENDED_STOPPED);
-	file_stop(reason);
-	atomic_store(&agent.left, true);
-	atomic_store(&agent.on, false);
-	if (thread)
-		clock_stop(thread);
-	return true;
-}
-
-void agent_return(void)
-{
-	struct agent_thread *thread = thread_self();
-	file_header()->stop_reason[0] = '\0';
-	atomic_store(&agent.left, false);
-	atomic_store(&agent.on, true);
-	agent_end_failed();
-	if (thread && agent.plan.period_ns)
-		clock_start(thread);
-}
-
-bool agent_has_left(void)
-{
-	return atomic_load_explicit(&agent.left, memory_order_relaxed);
 }
 
 bool agent_ending(void)
@@ -205,8 +204,10 @@ void agent_end_failed(void)
 static void at_exit(void *unused)
 {
 	(void)unused;
-	if (agent_here())
-		agent_end(WIRE_ENDED_EXIT);
+	if (!agent_enter_here())
+		return;
+	agent_end(WIRE_ENDED_EXIT);
+	gate_leave();
 }
 
 static void at_quick_exit_too(void)
@@ -216,20 +217,22 @@ static void at_quick_exit_too(void)
 
 void agent_fork_prepare(void)
 {
-	if (agent_is_on())
+	forks = agent_enter();
+	if (forks)
 		sample_hold(true);
 }
 
 void agent_fork_parent(void)
 {
-	if (agent_is_on())
-		sample_hold(false);
+	if (!forks)
+		return;
+	forks = false;
+	sample_hold(false);
+	gate_leave();
 }
 
-void agent_fork_child(void)
+static void begin_child(void)
 {
-	if (!agent_is_on())
-		return;
 	uint64_t before_ns = sys_process_cpu_ns();
 	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_FORK};
 	atomic_store(&agent.ending, false);
@@ -244,6 +247,16 @@ void agent_fork_child(void)
 	thread_forked();
 	if (opened)
 		atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
+}
+
+void agent_fork_child(void)
+{
+	if (!forks)
+		return;
+	forks = false;
+	gate_forked();
+	if (agent_is_on())
+		begin_child();
 	sample_hold(false);
 }
 
@@ -273,11 +286,11 @@ static bool keep_environment(const char *variable)
 
 static void begin(void)
 {
-	uint64_t before_ns = sys_process_cpu_ns();
 	const char *variable = secure_getenv(WIRE_VARIABLE);
 	struct file_origin origin = {.plan = &agent.plan, .birth = WIRE_BORN_EXEC};
 	if (!variable || !keep_environment(variable) || !agent_parse(variable, &agent.plan))
 		return;
+	uint64_t before_ns = sys_process_cpu_ns();
 	find_clock();
 	if (!file_open(&origin))
 		return;

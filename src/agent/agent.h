@@ -6,6 +6,7 @@
  * reason stands in the wire file, and the host goes on. The agent only records: it never analyses and never prints.
  *
  *	agent.c      constructor, environment, what happens at fork, exec and exit
+ *	gate.c       who may make system calls; closed before the program restricts its own
  *	file.c       the wire file: claiming pages, writing records
  *	node.c       the tree of stacks: (parent, frame) -> id
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
@@ -13,6 +14,7 @@
  *	sample.c     the signal handler: capture, weigh, store
  *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
+ *	bare.c       the same for code that has no rules: assembler, generated code (x86.c reads instructions)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
  *	python*.c    Python frames and how they interleave with native ones
@@ -82,6 +84,13 @@ struct agent_thread {
 	struct native_frame native[WIRE_STACK_MAX];
 	struct python_frame python[WIRE_STACK_MAX];
 	struct merged_frame merged[WIRE_STACK_MAX];
+	/* The rules of the native stack before, leaf first, in turn; see unwind.c. */
+	struct rule_memo {
+		uintptr_t pc, sp;
+		uint64_t rule[3];
+	} rules[2][WIRE_STACK_MAX];
+	unsigned rules_turn, rules_count;
+	uint32_t rules_epoch;
 	unsigned char window[4096]; /* of a stack that is not the thread's own; a new object's path */
 };
 

@@ -1,5 +1,5 @@
 /*
- * core.h - what the files of the agent's core (agent, file, node, thread, clock, sample, resume, interpose*) know of each
+ * core.h - what the files of the agent's core (agent, gate, file, node, thread, clock, sample, resume, interpose*) know of each
  * other beyond agent.h.
  */
 #ifndef PITOT_AGENT_CORE_H
@@ -26,14 +26,14 @@ bool agent_parse(const char *text, struct agent_plan *out);
 /* Whether the calling process has a wire file of its own. Not so in children of vfork and raw clone, which share our memory
  * or have a copy of it, and after anything failed. One system call: for hooks, not for the handler. */
 bool agent_here(void);
-bool agent_is_on(void);   /* the same without the system call: it may be somebody else's file */
+bool agent_is_on(void); /* the same without the system call: it may be somebody else's file */
+/* Into the gate (see gate.c) where the agent is on, for hooks: false: not, and there is nothing to leave. The second where
+ * agent_here(). */
+bool agent_enter(void);
+bool agent_enter_here(void);
+bool agent_close(void);   /* off, and the gate closed; false: somebody is inside who does not leave */
 bool agent_yielded(void); /* the program wants our signal in a way that we cannot share: no more samples */
 void agent_yield(const char *reason);
-/* The program enters a sandbox in which a system call of ours may be its end: from now on the agent makes none, and programs
- * that are started do without it. False: it was not there. agent_return: the sandbox came to nothing. */
-bool agent_leave(const char *reason);
-void agent_return(void);
-bool agent_has_left(void);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
 uint64_t agent_period_ns(void);
@@ -44,6 +44,16 @@ void agent_fork_parent(void);
 void agent_fork_child(void);
 const char *agent_preload(void); /* our own path and the variable's text, as they were at the start */
 const char *agent_variable(void);
+
+/* gate.c */
+bool gate_enter(
+	void); /* in any case; false: but without system calls. For the handler, again after the program's code ran */
+void gate_leave(void);
+void gate_forked(void); /* nobody else is inside */
+bool gate_close(void);
+bool gate_mute(bool mute); /* the calling thread; what it was */
+bool gate_is_muted(void);
+bool gate_is_closed(void); /* or muted */
 
 /* file.c */
 struct file_origin {
@@ -77,6 +87,8 @@ void *thread_run(void *slot);                                         /* start r
 void thread_forked(void);
 void thread_end_all(uint64_t now_ns);
 void thread_end_undo(void);
+void thread_stop_clocks(void);                 /* of all threads; nobody may be inside */
+bool thread_any_blocks(void);                  /* our signal, in the kernel's mask, other than the calling one */
 void thread_name(struct agent_thread *thread); /* of the calling thread, into its record */
 unsigned thread_count(void);
 
@@ -115,5 +127,7 @@ int interpose_install(int number, const struct sigaction *action); /* past our o
 void interpose_foreign(int number, siginfo_t *info, void *context);
 void interpose_inherit(bool urgent_blocked); /* the program's mask in a new thread */
 bool interpose_urgent_blocked(void);
+bool interpose_urgent_drop(void);   /* our signal is ignored, those that wait are gone; false: it was not ours */
+bool interpose_urgent_return(void); /* it is the program's alone; true: the calling thread has it blocked */
 
 #endif

@@ -133,11 +133,13 @@ void finish_transfer(ucontext_t *context, int number)
 	__builtin_memcpy(&mask, &context->uc_sigmask, sizeof(mask));
 	mask |= sys_sigbit(AGENT_SIGNAL);
 	sys_sigmask(SIG_SETMASK, &mask, NULL);
+	gate_leave();
 	if (number == SYS_writev || number == SYS_sendmsg)
 		done += finish_pieces(number, registers, done);
 	else
 		done += finish_one(number, registers, done);
-	sys_sigmask(SIG_SETMASK, &all, NULL);
+	if (gate_enter())
+		sys_sigmask(SIG_SETMASK, &all, NULL);
 	registers[REG_RAX] = (greg_t)done;
 }
 

@@ -29,7 +29,7 @@ static struct thread_slot *prepare_thread(void *(*routine)(void *), void *argume
 {
 	struct thread_start start = {.routine = routine, .argument = argument};
 	struct agent_thread *thread = thread_self();
-	if (!agent_here())
+	if (!agent_enter_here())
 		return NULL;
 	if (thread && !thread->busy) {
 		struct capture capture;
@@ -41,7 +41,9 @@ static struct thread_slot *prepare_thread(void *(*routine)(void *), void *argume
 	start.urgent_blocked = interpose_urgent_blocked();
 	if (attr)
 		pthread_attr_getstacksize(attr, &start.stack_bytes);
-	return thread_reserve(&start);
+	struct thread_slot *slot = thread_reserve(&start);
+	gate_leave();
+	return slot;
 }
 
 INTERPOSE int pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
@@ -96,8 +98,11 @@ INTERPOSE pid_t _Fork(void)
 
 static void end_here(void)
 {
-	if (agent_here())
+	if (agent_enter_here()) {
 		agent_end(WIRE_ENDED_EXIT);
+		gate_leave();
+	}
+	gate_mute(false);
 }
 
 INTERPOSE void _exit(int status)

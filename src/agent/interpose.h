@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <threads.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@
 	X(fexecve)                                                                                                     \
 	X(posix_spawn)                                                                                                 \
 	X(posix_spawnp)                                                                                                \
+	X(prctl)                                                                                                       \
 	X(pthread_create)                                                                                              \
 	X(pthread_sigmask)                                                                                             \
 	X(raise)                                                                                                       \
@@ -48,6 +50,7 @@
 	X(sigtimedwait)                                                                                                \
 	X(sigwait)                                                                                                     \
 	X(sigwaitinfo)                                                                                                 \
+	X(syscall)                                                                                                     \
 	X(sysv_signal)                                                                                                 \
 	X(thrd_create)
 
@@ -63,5 +66,8 @@ void interpose_find(void *member, const char *name);
 /* The function behind ours; NULL where libc has none (an older one). */
 #define NEXT(name)                                                                                                     \
 	(interpose_next.name ? interpose_next.name : (interpose_find(&interpose_next.name, #name), interpose_next.name))
+
+/* interpose_exec.c: `list` of libraries without ours. `to` has room for all of it. */
+void exec_strip_preload(char *to, const char *list);
 
 #endif

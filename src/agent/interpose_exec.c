@@ -5,11 +5,12 @@
  * array is made with it in front. What the program preloads stays, behind ours. An environment that has its own PITOT_AGENT
  * keeps it: a pitot inside of a pitot profiles for itself, and an empty one means that the program is to be left alone.
  *
- * In a sandbox the agent's system calls may be a program's death: what is started there gets an empty one.
- *
  * All this may happen in a child of vfork, which lives in its parent's memory: no malloc; small environments on the stack,
  * large ones in a mapping that is given back where the call fails (after a vfork that succeeds it stays). The file is marked as
  * ended by exec only by the process that it belongs to.
+ *
+ * A process that has restricted its system calls hands on an environment without the agent, because the new program starts with
+ * the same restrictions. Nothing can be mapped for it then: all of it is on the stack.
  */
 #include "agent/interpose.h"
 #include "agent/sys.h"
@@ -17,7 +18,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-enum { SMALL_COUNT = 384, SMALL_TEXT = 2048 };
+enum { SMALL_COUNT = 384, SMALL_TEXT = 2048, STRIP_MOST = 128 << 10 };
 
 static const char preload_name[] = "LD_PRELOAD=";
 
@@ -25,6 +26,7 @@ struct environment {
 	char **use; /* what to hand on */
 	void *mapping;
 	size_t mapping_bytes;
+	bool muted;
 	char *small[SMALL_COUNT];
 	char text[SMALL_TEXT];
 };
@@ -85,15 +87,6 @@ static char *put_text(char *to, const char *text)
 	return to + length;
 }
 
-/* The same, but for a program that is to be left alone. */
-static void fill_without(struct environment *out, char *const *envp, size_t count)
-{
-	static char emptied[] = WIRE_VARIABLE "=";
-	for (size_t i = 0; i < count; i++)
-		out->use[i] = starts(envp[i], emptied) ? emptied : envp[i];
-	out->use[count] = NULL;
-}
-
 static void fill(struct environment *out, char *const *envp, const struct survey *survey, char *text)
 {
 	char **to = out->use;
@@ -109,27 +102,78 @@ static void fill(struct environment *out, char *const *envp, const struct survey
 	*to = NULL;
 }
 
-/* `out->use` is what to hand on: `envp` itself where it is complete, or where there is no memory. */
-static void complete(struct environment *out, char *const *envp)
+void exec_strip_preload(char *to, const char *list)
+{
+	const char *ours = agent_preload();
+	char *start = to;
+	*to = '\0';
+	for (size_t length; *list; list += length + (list[length] != '\0')) {
+		length = strcspn(list, ": ");
+		if (!length || (length == strlen(ours) && memcmp(list, ours, length) == 0))
+			continue;
+		if (to != start)
+			*to++ = ':';
+		memcpy(to, list, length);
+		to += length;
+		*to = '\0';
+	}
+}
+
+/* Room for a copy without the agent; 0: it needs none, or it is too large for a stack. */
+static size_t strip_bytes(char *const *envp)
+{
+	if (!gate_is_closed())
+		return 0;
+	struct survey survey = look_at(envp);
+	if (!survey.variable && !(survey.preload && has_preload(survey.preload)))
+		return 0;
+	size_t bytes = (survey.count + 1) * sizeof(char *) + sizeof(preload_name);
+	bytes += survey.preload ? strlen(survey.preload) : 0;
+	return bytes <= STRIP_MOST ? bytes : 0;
+}
+
+static void strip(struct environment *out, char *const *envp, void *room)
 {
 	struct survey survey = look_at(envp);
-	char *text;
+	char **to = room, *text = (char *)(to + survey.count + 1);
+	out->use = to;
+	put_text(text, preload_name);
+	if (survey.preload)
+		exec_strip_preload(text + sizeof(preload_name) - 1, survey.preload);
+	bool preloads = text[sizeof(preload_name) - 1] != '\0';
+	for (size_t i = 0; i < survey.count; i++)
+		if (!starts(envp[i], preload_name) && !starts(envp[i], WIRE_VARIABLE "="))
+			*to++ = envp[i];
+		else if (preloads && starts(envp[i], preload_name))
+			preloads = false, *to++ = text;
+	*to = NULL;
+}
+
+/* `out->use` is what to hand on: `envp` itself where it is as it should be, or where there is no memory. */
+static void complete(struct environment *out, char *const *envp, void *room)
+{
+	struct survey survey = look_at(envp);
 	out->use = (char **)envp;
 	out->mapping = NULL;
-	if (survey.variable && !survey.variable[0])
+	if (room)
+		strip(out, envp, room);
+	if (!agent_is_on() || (survey.variable && !survey.variable[0]))
 		return;
-	if (agent_has_left() && survey.variable && make_room(out, survey.count + 1, 0, &text)) {
-		fill_without(out, envp, survey.count);
+	if (survey.variable && survey.preload && has_preload(survey.preload))
 		return;
-	}
-	if (!agent_is_on() || (survey.variable && survey.preload && has_preload(survey.preload)))
-		return;
+	char *text;
 	size_t preload_bytes = survey.preload ? strlen(survey.preload) : 0;
 	if (make_room(out, survey.count + 3, sizeof(preload_name) + strlen(agent_preload()) + preload_bytes + 2, &text))
 		fill(out, envp, &survey, text);
 	else
 		out->use = (char **)envp;
 }
+
+#define COMPLETE(environment, envp)                                                                                    \
+	do {                                                                                                           \
+		size_t room_bytes = strip_bytes(envp);                                                                 \
+		complete(environment, envp, room_bytes ? __builtin_alloca(room_bytes) : NULL);                         \
+	} while (0)
 
 static void discard(struct environment *environment)
 {
@@ -139,13 +183,16 @@ static void discard(struct environment *environment)
 	errno = saved;
 }
 
-/* Around a call that ends this image if it succeeds. */
-static bool before_exec(void)
+/* Around a call that ends this image if it succeeds. A child of vfork leaves its parent's memory as it was. */
+static bool before_exec(struct environment *environment)
 {
 	int saved = errno;
-	bool here = agent_here();
-	if (here)
+	bool here = agent_enter_here();
+	if (here) {
 		agent_end(WIRE_ENDED_EXEC);
+		gate_leave();
+	}
+	environment->muted = gate_mute(false);
 	errno = saved;
 	return here;
 }
@@ -153,8 +200,11 @@ static bool before_exec(void)
 static void exec_failed(bool here, struct environment *environment)
 {
 	int saved = errno;
-	if (here)
+	gate_mute(environment->muted);
+	if (here && agent_enter()) {
 		agent_end_failed();
+		gate_leave();
+	}
 	discard(environment);
 	errno = saved;
 }
@@ -164,8 +214,8 @@ extern char **environ;
 INTERPOSE int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	complete(&environment, envp);
-	bool here = before_exec();
+	COMPLETE(&environment, envp);
+	bool here = before_exec(&environment);
 	int status = NEXT(execve)(path, argv, environment.use);
 	exec_failed(here, &environment);
 	return status;
@@ -179,8 +229,8 @@ INTERPOSE int execv(const char *path, char *const argv[])
 INTERPOSE int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	complete(&environment, envp);
-	bool here = before_exec();
+	COMPLETE(&environment, envp);
+	bool here = before_exec(&environment);
 	int status = NEXT(execvpe)(file, argv, environment.use);
 	exec_failed(here, &environment);
 	return status;
@@ -194,8 +244,8 @@ INTERPOSE int execvp(const char *file, char *const argv[])
 INTERPOSE int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	complete(&environment, envp);
-	bool here = before_exec();
+	COMPLETE(&environment, envp);
+	bool here = before_exec(&environment);
 	int status = NEXT(fexecve)(fd, argv, environment.use);
 	exec_failed(here, &environment);
 	return status;
@@ -204,8 +254,8 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const envp[])
 INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	struct environment environment;
-	complete(&environment, envp);
-	bool here = before_exec();
+	COMPLETE(&environment, envp);
+	bool here = before_exec(&environment);
 	int status = (int)syscall(SYS_execveat, fd, path, argv, environment.use, flags);
 	exec_failed(here, &environment);
 	return status;
@@ -221,31 +271,18 @@ static int exec_array(enum list_kind kind, const char *name, char **argv, char *
 /* Arguments up to a NULL, then for execle the environment. */
 static int exec_list(enum list_kind kind, const char *name, const char *first, va_list *rest)
 {
-	char *small[SMALL_COUNT], **argv = small;
-	size_t count = 0, bytes = 0;
+	size_t count = 0;
 	va_list counting;
 	va_copy(counting, *rest);
 	for (const char *argument = first; argument; argument = va_arg(counting, const char *))
 		count++;
 	va_end(counting);
-	if (count >= SMALL_COUNT) {
-		bytes = (count + 1) * sizeof(char *);
-		argv = sys_map_private(bytes);
-		if (!argv) {
-			errno = ENOMEM;
-			return -1;
-		}
-	}
+	char **argv = __builtin_alloca((count + 1) * sizeof(char *));
 	argv[0] = (char *)first;
 	for (size_t i = 1; i <= count; i++)
 		argv[i] = va_arg(*rest, char *);
 	char *const *envp = kind == LIST_ENVIRONMENT ? va_arg(*rest, char *const *) : environ;
-	int status = exec_array(kind, name, argv, envp);
-	int saved = errno;
-	if (bytes)
-		sys_unmap(argv, bytes);
-	errno = saved;
-	return status;
+	return exec_array(kind, name, argv, envp);
 }
 
 #define EXEC_LIST(function, kind)                                                                                      \
@@ -266,7 +303,7 @@ INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	complete(&environment, envp);
+	COMPLETE(&environment, envp);
 	int status = NEXT(posix_spawn)(pid, path, actions, attributes, argv, environment.use);
 	discard(&environment);
 	return status;
@@ -276,7 +313,7 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	complete(&environment, envp);
+	COMPLETE(&environment, envp);
 	int status = NEXT(posix_spawnp)(pid, file, actions, attributes, argv, environment.use);
 	discard(&environment);
 	return status;

@@ -33,6 +33,7 @@ static struct {
 
 /* The program's action for SIGURG. Readers may be handlers: a new one is written beside the old. */
 static struct sigaction urgent[ACTIONS];
+static full_handler urgent_ours; /* what the kernel has */
 static _Atomic unsigned urgent_now;
 static _Atomic uint64_t interrupting; /* siginterrupt */
 
@@ -69,7 +70,23 @@ int interpose_install(int number, const struct sigaction *action)
 	if (NEXT(sigaction)(number, action, &before) != 0)
 		return -1;
 	urgent[0] = before;
+	urgent_ours = action->sa_sigaction;
 	return 0;
+}
+
+bool interpose_urgent_drop(void)
+{
+	struct sigaction action;
+	if (!urgent_ours || NEXT(sigaction)(AGENT_SIGNAL, NULL, &action) != 0 || action.sa_sigaction != urgent_ours)
+		return false;
+	action = (struct sigaction){.sa_handler = SIG_IGN};
+	return NEXT(sigaction)(AGENT_SIGNAL, &action, NULL) == 0;
+}
+
+bool interpose_urgent_return(void)
+{
+	NEXT(sigaction)(AGENT_SIGNAL, &urgent[atomic_load(&urgent_now) % ACTIONS], NULL);
+	return urgent_blocked;
 }
 
 static void hold(struct held *held, const siginfo_t *info)
@@ -113,8 +130,9 @@ static void keep_foreign(siginfo_t *info)
 static void deliver_held(void)
 {
 	siginfo_t info;
-	if (take_held(&held_thread, &info) || take_held(&held_process, &info))
+	if (gate_enter() && (take_held(&held_thread, &info) || take_held(&held_process, &info)))
 		send_to(sys_gettid(), &info);
+	gate_leave();
 }
 
 static uintptr_t stack_pointer(const ucontext_t *context)
@@ -141,22 +159,19 @@ static void call_program(const struct sigaction *action, siginfo_t *info, uconte
 	/* Not on a small stack, see above. */
 	if (action->sa_flags & SA_ONSTACK)
 		mask |= ours;
-	if (!(action->sa_flags & SA_RESTART) && !agent_has_left())
+	if (!(action->sa_flags & SA_RESTART))
 		resume_fail(context);
 	uintptr_t outer = urgent_runs;
 	urgent_runs = defers ? (uintptr_t)__builtin_frame_address(0) : outer;
-	if (!agent_has_left())
-		sys_sigmask(SIG_SETMASK, &mask, NULL);
+	sys_sigmask(SIG_SETMASK, &mask, NULL);
+	gate_leave();
 	if (action->sa_flags & SA_SIGINFO)
 		action->sa_sigaction(info->si_signo, info, context);
 	else
 		action->sa_handler(info->si_signo);
-	if (agent_has_left()) {
-		urgent_runs = outer;
-		return;
-	}
 	mask = ~(sys_sigset)0;
-	sys_sigmask(SIG_SETMASK, &mask, NULL);
+	if (gate_enter())
+		sys_sigmask(SIG_SETMASK, &mask, NULL);
 	urgent_runs = outer;
 	if (!outer && !urgent_blocked)
 		deliver_held();
@@ -183,8 +198,7 @@ void interpose_foreign(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (!is_function(&action)) {
-		if (!agent_has_left())
-			resume_interrupted(context);
+		resume_interrupted(context);
 		return;
 	}
 	if (action.sa_flags & (int)SA_RESETHAND) {
@@ -200,7 +214,10 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	full_handler handler = atomic_load(&asked[number].handler);
 	handler(number, info, context);
 	int saved = errno;
-	resume_note(context);
+	if (agent_enter()) {
+		resume_note(context);
+		gate_leave();
+	}
 	errno = saved;
 }
 
@@ -381,14 +398,17 @@ INTERPOSE plain_handler sigset(int number, plain_handler handler)
 /* After the signal was given up, the kernel's mask is the program's. */
 static bool is_shared(void)
 {
-	if (!agent_is_on() && !agent_has_left())
+	if (!agent_is_on())
 		return false;
 	if (!agent_yielded())
 		return true;
+	if (!agent_enter())
+		return false;
 	if (urgent_blocked)
 		sample_hold(true);
 	urgent_blocked = false;
 	deliver_held();
+	gate_leave();
 	return false;
 }
 
@@ -448,18 +468,27 @@ static bool is_nearly_full(const sigset_t *set)
 	return members >= 24;
 }
 
+/* `room` is for a set that differs. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
+{
+	if (!is_shared() || sigismember(set, AGENT_SIGNAL) != 1)
+		return set;
+	*room = *set;
+	if (is_nearly_full(set)) {
+		sigdelset(room, AGENT_SIGNAL);
+	} else {
+		agent_yield("the program reads SIGURG, which the sampler needs, through a signalfd");
+		is_shared();
+	}
+	return room;
+}
+
 INTERPOSE int signalfd(int fd, const sigset_t *set, int flags)
 {
-	sigset_t ours;
-	if (agent_here() && is_shared() && sigismember(set, AGENT_SIGNAL) == 1) {
-		ours = *set;
-		if (is_nearly_full(set)) {
-			sigdelset(&ours, AGENT_SIGNAL);
-		} else {
-			agent_yield("the program reads SIGURG, which the sampler needs, through a signalfd");
-			is_shared();
-		}
-		set = &ours;
+	sigset_t room;
+	if (agent_enter_here()) {
+		set = without_ours(set, &room);
+		gate_leave();
 	}
 	return NEXT(signalfd)(fd, set, flags);
 }
@@ -506,7 +535,10 @@ static int wait_with_urgent(const sigset_t *set, siginfo_t *info, const struct t
 		return AGENT_SIGNAL;
 	if (timeout && timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000)
 		deadline_ns = agent_mono_ns() + (uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec;
-	atomic_store(&waiting_tid, sys_gettid());
+	if (agent_enter()) {
+		atomic_store(&waiting_tid, sys_gettid());
+		gate_leave();
+	}
 	int number = wait_once(set, info, timeout);
 	while (number > 0 && is_clocks(number, info))
 		number = wait_once(set, info, timeout ? left_until(deadline_ns, &left) : NULL);

@@ -254,11 +254,13 @@ static void give_way(struct agent_thread *thread, ucontext_t *context)
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
+	if (!gate_enter()) {
+		gate_leave();
+		return;
+	}
 	int saved = errno;
 	struct agent_thread *thread = thread_self();
 	enum clock_answer answer = thread ? clock_ask(thread, info) : CLOCK_FOREIGN;
-	if (agent_has_left() && (answer != CLOCK_FOREIGN || clock_is_stale(info)))
-		return; /* without any system call */
 	if (answer != CLOCK_FOREIGN && agent_yielded()) {
 		give_way(thread, context);
 	} else if (answer != CLOCK_FOREIGN) {
@@ -271,6 +273,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else {
 		interpose_foreign(number, info, context);
 	}
+	gate_leave();
 	errno = saved;
 }
 

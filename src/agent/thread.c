@@ -171,11 +171,13 @@ static void end(struct thread_slot *slot)
 static void end_round(void *value)
 {
 	struct thread_slot *slot = value;
-	if (!agent_here() || self != &slot->thread)
+	if (!agent_enter_here())
 		return;
-	if (++slot->endings < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(end_key, slot) == 0)
-		return;
-	end(slot);
+	bool again = self == &slot->thread && ++slot->endings < PTHREAD_DESTRUCTOR_ITERATIONS &&
+		     pthread_setspecific(end_key, slot) == 0;
+	if (!again && self == &slot->thread)
+		end(slot);
+	gate_leave();
 }
 
 /* libc puts a thread's control block at the upper end of its stack, also of one that the program brought itself. */
@@ -186,6 +188,19 @@ static void find_stack(struct thread_slot *slot)
 	slot->thread.stack_low = slot->thread.stack_high - bytes;
 }
 
+static void begin_new(struct thread_slot *slot)
+{
+	if (!agent_enter()) {
+		push_free(slot);
+		return;
+	}
+	if (!begin(slot, false))
+		push_free(slot);
+	else
+		sample_hold(false);
+	gate_leave();
+}
+
 void *thread_run(void *value)
 {
 	struct thread_slot *slot = value;
@@ -193,10 +208,7 @@ void *thread_run(void *value)
 	struct thread_start start = slot->start;
 	interpose_inherit(start.urgent_blocked);
 	find_stack(slot);
-	if (!begin(slot, false))
-		push_free(slot);
-	else
-		sample_hold(false);
+	begin_new(slot);
 	return start.routine(start.argument);
 }
 
@@ -263,18 +275,29 @@ void thread_forked(void)
 		pthread_setspecific(end_key, kept);
 }
 
-static void read_name(struct wire_thread *record)
+/* What the kernel tells of a thread, with an end; its length, or less than 1 where it tells nothing. */
+static long read_of(int tid, const char *file, char *text, size_t size)
 {
-	static const char folder[] = "/proc/self/task/", file[] = "/comm";
-	char path[sizeof(folder) + 24 + sizeof(file)], name[16] = "";
+	static const char folder[] = "/proc/self/task/";
+	char path[sizeof(folder) + 32];
 	memcpy(path, folder, sizeof(folder));
-	memcpy(sys_put_number(path + sizeof(folder) - 1, (uint64_t)record->tid), file, sizeof(file));
+	memcpy(sys_put_number(path + sizeof(folder) - 1, (uint64_t)tid), file, strlen(file) + 1);
 	int fd = sys_open(path, O_RDONLY, 0);
 	if (fd < 0)
-		return;
-	long got = sys_read(fd, name, sizeof(name) - 1);
+		return -1;
+	long got = sys_read(fd, text, size - 1);
 	sys_close(fd);
-	if (got > 0 && name[got - 1] == '\n')
+	text[got > 0 ? got : 0] = '\0';
+	return got;
+}
+
+static void read_name(struct wire_thread *record)
+{
+	char name[16] = "";
+	long got = read_of(record->tid, "/comm", name, sizeof(name));
+	if (got <= 0)
+		return;
+	if (name[got - 1] == '\n')
 		name[got - 1] = '\0';
 	memcpy(record->name, name, sizeof(name));
 }
@@ -308,4 +331,34 @@ void thread_end_undo(void)
 		atomic_store(&record->cpu_end_ns, 0);
 		atomic_store(&record->end_mono_ns, 0);
 	}
+}
+
+void thread_stop_clocks(void)
+{
+	for (struct thread_slot *slot = atomic_load(&made); slot; slot = slot->next_made)
+		if (atomic_load(&slot->tid))
+			clock_stop(&slot->thread);
+}
+
+static sys_sigset read_mask(int tid)
+{
+	static const char field[] = "\nSigBlk:\t";
+	char text[4096];
+	sys_sigset mask = 0;
+	if (read_of(tid, "/status", text, sizeof(text)) <= 0)
+		return 0;
+	const char *at = strstr(text, field);
+	for (at = at ? at + sizeof(field) - 1 : ""; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+		mask = mask << 4 | (sys_sigset)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	return mask;
+}
+
+bool thread_any_blocks(void)
+{
+	for (struct thread_slot *slot = atomic_load(&made); slot; slot = slot->next_made) {
+		int tid = atomic_load(&slot->tid);
+		if (tid && &slot->thread != self && (read_mask(tid) & sys_sigbit(AGENT_SIGNAL)))
+			return true;
+	}
+	return false;
 }

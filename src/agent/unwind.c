@@ -9,6 +9,10 @@
  * the loaded objects and the rule: threads write entries without locks, and a reader that meets a half-written one finds that the
  * check does not fit and parses the rule itself. Nothing is ever invalidated: another epoch is another key.
  *
+ * The cache is large, and a program that works for a millisecond between two samples pushes it out of the processor's. But most
+ * of a stack is that of the sample before: its rules are kept in order of the frames, and only where a frame is another is the
+ * cache asked.
+ *
  * Reads of the thread's own stack are direct, from the page of the stack pointer up. All other stacks (alternate signal stacks,
  * coroutines) are copied by the kernel, a window at a time: another thread may unmap them at any moment.
  */
@@ -36,7 +40,10 @@ struct walk {
 	uintptr_t low, span; /* own stack: words at low ... low + span - 1 are read directly */
 	uintptr_t window;    /* where thread->window was copied from */
 	size_t window_bytes;
-	uint64_t second; /* of the clock, plus 1; 0: not asked yet */
+	uint64_t second;                       /* of the clock, plus 1; 0: not asked yet */
+	const struct rule_memo *old, *old_end; /* of the stack before: those further out than where we are */
+	struct rule_memo *fresh;
+	unsigned fresh_count;
 };
 
 /* ---- the cache */
@@ -93,6 +100,48 @@ static void cache_add(uint64_t key, const struct cfi_rule *rule)
 	atomic_store_explicit(&set[0].check, rule_check(key, words), memory_order_relaxed);
 	for (unsigned i = 0; i < RULE_WORDS; i++)
 		atomic_store_explicit(&set[0].words[i], words[i], memory_order_relaxed);
+}
+
+/* ---- the stack before */
+
+_Static_assert(sizeof(struct cfi_rule) == sizeof(((struct rule_memo *)NULL)->rule), "a rule fits");
+
+static void memo_begin(struct walk *walk)
+{
+	struct agent_thread *thread = walk->thread;
+	const struct rule_memo *old = thread->rules[thread->rules_turn];
+	walk->old = old;
+	walk->old_end = thread->rules_epoch == module_epoch() ? old + thread->rules_count : old;
+	walk->fresh = thread->rules[!thread->rules_turn];
+}
+
+static void memo_end(struct walk *walk)
+{
+	struct agent_thread *thread = walk->thread;
+	thread->rules_turn = !thread->rules_turn;
+	thread->rules_count = walk->fresh_count;
+	thread->rules_epoch = module_epoch();
+}
+
+static bool memo_find(struct walk *walk, uintptr_t pc, struct cfi_rule *rule)
+{
+	uintptr_t sp = walk->registers[ARCH_SP];
+	while (walk->old < walk->old_end && walk->old->sp < sp)
+		walk->old++;
+	if (walk->old == walk->old_end || walk->old->sp != sp || walk->old->pc != pc)
+		return false;
+	memcpy(rule, walk->old->rule, sizeof *rule);
+	return true;
+}
+
+static void memo_add(struct walk *walk, uintptr_t pc, const struct cfi_rule *rule)
+{
+	if (walk->fresh_count == WIRE_STACK_MAX)
+		return;
+	struct rule_memo *memo = &walk->fresh[walk->fresh_count++];
+	memo->pc = pc;
+	memo->sp = walk->registers[ARCH_SP];
+	memcpy(memo->rule, rule, sizeof *rule);
 }
 
 /* ---- memory */
@@ -261,25 +310,33 @@ static uint64_t generated_key(struct walk *walk, uintptr_t pc)
 	return rule_key(pc, module_epoch()) ^ walk->second * 0xC2B2AE3D27D4EB4FULL;
 }
 
+/* The rule of code that belongs to no object. */
+static void find_generated(struct walk *walk, uintptr_t pc, struct cfi_rule *rule)
+{
+	uint64_t key = generated_key(walk, pc);
+	if (cache_find(key, rule))
+		return;
+	guess_generated(walk, rule);
+	cache_add(key, rule);
+}
+
 static void find_rule(struct walk *walk, struct cfi_rule *rule)
 {
 	struct module_view view;
 	uintptr_t pc = walk->ip - !walk->exact;
 	uint64_t key = rule_key(pc, module_epoch());
-	if (cache_find(key, rule))
-		return;
-	walk->window_bytes = 0;
-	if (module_find(walk->thread, pc, &view)) {
+	if (!memo_find(walk, pc, rule) && !cache_find(key, rule)) {
+		walk->window_bytes = 0;
+		if (!module_find(walk->thread, pc, &view)) {
+			find_generated(walk, pc, rule);
+			return;
+		}
 		struct bare_code code = {(const uint8_t *)view.code, view.code, view.code_end - view.code};
 		if (!(walk->exact && bare_return(&code, pc, rule)) && cfi_find(&view.tables, pc, rule) != CFI_FOUND)
 			guess_rule(walk, &code, rule);
-	} else {
-		key = generated_key(walk, pc);
-		if (cache_find(key, rule))
-			return;
-		guess_generated(walk, rule);
+		cache_add(key, rule);
 	}
-	cache_add(key, rule);
+	memo_add(walk, pc, rule);
 }
 
 /* ---- one step */
@@ -330,6 +387,7 @@ __attribute__((noinline)) unsigned unwind_walk(struct agent_thread *thread, cons
 	enum step step = STEP_ON;
 	uintptr_t cfa;
 	unsigned count = 0;
+	memo_begin(&walk);
 	if (context != NULL) {
 		start_at(&walk, context);
 		choose_stack(&walk);
@@ -349,6 +407,7 @@ __attribute__((noinline)) unsigned unwind_walk(struct agent_thread *thread, cons
 		frame->exact = walk.exact;
 		step = step_out(&walk, &frame->cfa);
 	}
+	memo_end(&walk);
 	*end = step == STEP_ROOT ? UNWIND_ROOT : UNWIND_TRUNCATED;
 	return count;
 }

@@ -1,5 +1,5 @@
 /*
- * collect_gap.c - processes of a profiled stage that had no agent, and the CPU time that this hides.
+ * collect_gap.c - processes of a profiled stage that had no agent, or not to their end, and the CPU time that this hides.
  *
  * Which processes there were is known from the run file. An exit record and a sample tell a process's own CPU time; what
  * wait4 told of a process includes its children, so such a row only gets what nobody else accounts for. Together the gaps
@@ -55,20 +55,18 @@ static bool is_of(const struct gaps *gaps, const struct image *image, const stru
 	       (!row->end_ns || start <= row->end_ns + SLACK_NS);
 }
 
-/* The images of a process: what they account for, and whether the last of them ended by calling exec. */
-static bool find_images(const struct gaps *gaps, const struct process_row *row, double *covered_s, bool *went_on)
+/* The images of a process: what they account for, and the last of them; NULL: there is none. */
+static const struct image *find_images(const struct gaps *gaps, const struct process_row *row, double *covered_s)
 {
-	bool found = false;
+	const struct image *last = NULL;
 	*covered_s = 0;
-	*went_on = false;
 	for (size_t i = first_of(gaps, row->pid); i < gaps->images && gaps->by_pid[i]->summary.pid == row->pid; i++) {
 		if (!is_of(gaps, gaps->by_pid[i], row))
 			continue;
-		found = true;
-		*covered_s += (double)gaps->by_pid[i]->covered_ns / 1e9;
-		*went_on = gaps->by_pid[i]->summary.end == WIRE_ENDED_EXEC;
+		last = gaps->by_pid[i];
+		*covered_s += (double)last->covered_ns / 1e9;
 	}
-	return found;
+	return last;
 }
 
 /* ---- why ---- */
@@ -122,14 +120,16 @@ static void put_gap(struct gaps *gaps, int64_t stage_id, int pid, const char *co
 	gaps->stored++;
 }
 
-static void add_gap(struct gaps *gaps, struct stage_sum *sum, const struct process_row *row, double cpu_s)
+/* `stopped` is why the process's own agent stopped before its end; NULL: it did not. */
+static void add_gap(struct gaps *gaps, struct stage_sum *sum, const struct process_row *row, const char *stopped,
+		    double cpu_s)
 {
-	enum elf_kind kind = kind_of(row->command);
+	enum elf_kind kind = stopped ? ELF_INJECTABLE : kind_of(row->command);
 	if (kind == ELF_INJECTABLE && cpu_s < SMALL_S)
 		return;
 	sum->gap_s += cpu_s;
 	if (gaps->stored < MOST_GAPS) {
-		put_gap(gaps, row->stage_id, row->pid, row->command, reason_of(kind), cpu_s);
+		put_gap(gaps, row->stage_id, row->pid, row->command, stopped ? stopped : reason_of(kind), cpu_s);
 		return;
 	}
 	gaps->more++;
@@ -148,15 +148,16 @@ static double unaccounted_s(const struct stage_sum *sum)
 static void look_at(struct gaps *gaps, struct stage_sum *sum, const struct process_row *row)
 {
 	double cpu_s = row->cpu_user_s + row->cpu_system_s, covered_s;
-	bool went_on, found = find_images(gaps, row, &covered_s, &went_on);
-	if (found && !went_on)
+	const struct image *last = find_images(gaps, row, &covered_s);
+	const char *stopped = last && last->summary.end == WIRE_ENDED_STOPPED ? last->summary.stop_reason : NULL;
+	if (last && !stopped && last->summary.end != WIRE_ENDED_EXEC)
 		return;
 	cpu_s = cpu_s > covered_s ? cpu_s - covered_s : 0;
 	/* After an exec that succeeded and left nothing, the rest is that of the program behind it. */
-	if (found && cpu_s < SMALL_S)
+	if (last && cpu_s < SMALL_S)
 		return;
 	double most_s = unaccounted_s(sum);
-	add_gap(gaps, sum, row, cpu_s < most_s ? cpu_s : most_s);
+	add_gap(gaps, sum, row, stopped, cpu_s < most_s ? cpu_s : most_s);
 }
 
 /* Own CPU time first, so that rows which include their children's only get the rest. */

@@ -115,10 +115,45 @@ def test_extreme_rates_break_nothing(pitot, built, rate):
         os.remove(pitot.path("run.pitot"))
 
 
-@pytest.mark.parametrize("how", ["errno", "kill", "strict"])
-def test_a_sandboxed_program_survives(pitot, built, how):
+def seen_working(profile, function="work_ms"):
+    """Of the program itself, in s."""
+    return sum(sample.weight_s for sample in profile.measured() if sample.has(function))
+
+
+@pytest.mark.parametrize("how", ["errno", "kill", "strict", "threads", "children", "exec", "signals", "refused"])
+def test_a_program_that_restricts_its_system_calls_survives(pitot, built, how):
     profile = check_same(pitot, built("sandboxed", how))
-    assert profile.measured(), "there are none of before the sandbox"
+    (process,) = profile.processes
+    assert process["ending"] == "stopped" and "seccomp" in process["note"]
+    # What came before is there, and nothing of what came after.
+    assert seen_working(profile) == pytest.approx(0.08 if how == "signals" else 0.06, rel=0.1)
+    assert seen_working(profile, "count_to") == 0
+
+
+def test_the_report_says_why_sampling_ended_and_what_that_hides(pitot, built):
+    profile = check_same(pitot, built("sandboxed", "kill"))
+    (gap,) = profile.gaps
+    assert "seccomp" in gap["reason"]
+    stage = pitot.report("run.pitot")["stages"][0]["metrics"]["cpu_time_s"]["value"]
+    assert profile.weight_s + gap["cpu_s"] == pytest.approx(stage, rel=0.05)
+    assert "the program restricts its own system calls (seccomp)" in pitot("report", "run.pitot", status=OK).out
+
+
+def test_a_filter_for_all_threads_finds_no_agent_at_work(pitot, built):
+    profile = check_same(pitot, built("sandboxed", "all"), rate="--cpu=10000")
+    assert len(profile.processes) == 26
+    assert {process["ending"] for process in profile.processes} == {"stopped"}
+    assert profile.seconds("busy") > 0
+
+
+@pytest.mark.parametrize("how,seconds", [("vfork", 0.26), ("asked", 0.26), ("arguments", 0.16)])
+def test_sampling_goes_on_where_this_process_has_no_filter(pitot, built, how, seconds):
+    profile = check_same(pitot, built("sandboxed", how))
+    (process,) = profile.processes
+    assert process["ending"] == "exit" and not process["note"]
+    assert seen_working(profile) == pytest.approx(seconds, rel=0.1)
+    if how == "vfork":
+        assert profile.seconds("make_threads") > 0 or profile.seconds("count") > 0
 
 
 def test_a_jailed_program_does_the_same(pitot, built, root):
