@@ -194,8 +194,7 @@ def test_an_emptied_environment_is_followed_or_reported(pitot, built, way):
     # Who clears the environment loses the agent with it, unless exec puts it back; either way the time is accounted for.
     finished, status, profile = run_profiled(pitot, [*way.split(), *built("burn", "300")])
     assert status == 0 and finished.out == "burnt\n"
-    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
-    assert seen == pytest.approx(0.3, rel=0.1), (profile.gaps, profile.describe())
+    check_accounted_for(profile, 0.3)
 
 
 def test_a_static_program_is_reported_as_not_covered(pitot, built):
@@ -204,6 +203,32 @@ def test_a_static_program_is_reported_as_not_covered(pitot, built):
     (gap,) = profile.gaps
     assert "static" in gap["reason"] and gap["cpu_s"] == pytest.approx(0.4, rel=0.1)
     assert "static" in pitot("report", "run.pitot", status=OK).out
+
+
+def check_accounted_for(profile, seconds):
+    """Whether it is sampled or in a gap, the CPU time is somewhere."""
+    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
+    assert seen == pytest.approx(seconds, rel=0.1), (profile.gaps, profile.describe())
+
+
+@pytest.mark.parametrize("start", [[], ["/bin/sh", "-c", '"$0" "$@"; exit $?'], ["env", "A=1"]], ids=["direct", "shell", "exec"])
+def test_a_program_of_another_c_library_runs_and_is_reported(pitot, start):
+    """A loader that is not glibc's would refuse the agent, and with it the program."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("no musl here")
+    program = pitot.path("burn")
+    subprocess.run(["musl-gcc", "-D_GNU_SOURCE", "-o", program, os.path.join(SOURCES, "burn.c")], check=True)
+    finished, status, profile = run_profiled(pitot, [*start, program, "400"])
+    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
+    (gap,) = profile.gaps
+    assert "C library" in gap["reason"] and gap["cpu_s"] == pytest.approx(0.4, rel=0.1), gap
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_a_program_with_a_sanitizer_starts(pitot, built, sanitizer):
+    finished, status, profile = run_profiled(pitot, built("burn", "400", flags=(f"-fsanitize={sanitizer}",)))
+    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
+    check_accounted_for(profile, 0.4)
 
 
 def test_a_setuid_program_is_reported_as_not_covered(pitot, built, root):
@@ -226,8 +251,7 @@ def test_a_program_of_another_user_is_covered_or_reported(pitot, built, root):
     change = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     finished, status, profile = run_profiled(pitot, [*change, *built("burn", "400")])
     assert status == 0 and finished.out == "burnt\n"
-    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
-    assert seen == pytest.approx(0.4, rel=0.1), (profile.gaps, profile.describe())
+    check_accounted_for(profile, 0.4)
 
 
 MAKEFILE = """
