@@ -120,7 +120,7 @@ class CodeProfile:
         return 100 * sum(sample.is_whole for sample in taken) / len(taken)
 
     def points(self, wanted):
-        """Percentage points that a share may be off: what is wanted of 5000 samples, and more of fewer by the law of chance."""
+        """Percentage points that a share may be off: what is wanted of 5000 samples, and more of fewer, by chance."""
         return wanted * max(1, math.sqrt(5000 / max(1, len(self.measured()))))
 
     def lines(self, function, inlined=True):
@@ -165,9 +165,10 @@ def pythons():
         found[path.split("/")[-3]] = path
     for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
         if os.access(path, os.X_OK):
-            told = subprocess.run([path, "-IS", "--version"], capture_output=True, text=True, check=False).stdout.split()
-            found.setdefault(told[-1], path)
-    numbers = {version: [int(part) for part in version.split(".")] for version in found if re.fullmatch(r"3(\.\d+)+", version)}
+            told = subprocess.run([path, "-IS", "--version"], capture_output=True, text=True, check=True).stdout
+            found.setdefault(told.split()[-1], path)
+    plain = [version for version in found if re.fullmatch(r"3(\.\d+)+", version)]
+    numbers = {version: [int(part) for part in version.split(".")] for version in plain}
     return {version: found[version] for version in sorted(numbers, key=numbers.get) if numbers[version] >= [3, 8]}
 
 
