@@ -41,7 +41,7 @@ def test_a_stripped_program_still_has_complete_stacks(code, work):
 
 
 def test_lines_of_optimised_c_are_right(code, work):
-    seen = code(work("code_lines", 300000))
+    seen = code(work("code_lines", 800000), "--cpu=2999")
     path = source("code_lines.c")
     lines = seen.code.lines("hot_lines")
     hottest, hot = lines[find_line(path, "hottest")], lines[find_line(path, "hot")]

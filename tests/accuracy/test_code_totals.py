@@ -12,7 +12,7 @@ END_S = 0.001
 
 @pytest.mark.parametrize(
     "busy, idle, seconds",
-    [(1, 0, 1.0), (2, 0, 0.6), (1, 7, 0.8), (8, 0, 0.2), (50, 0, 0.04), (5, 45, 0.3), (200, 0, 0.01), (2, 198, 0.3)],
+    [(1, 0, 1.0), (2, 0, 0.5), (1, 7, 0.8), (50, 0, 0.02), (200, 0, 0.005), (2, 198, 0.3)],
 )
 def test_weights_add_up_to_the_cpu_time_of_all_threads(code, work, busy, idle, seconds):
     seen = code(work("code_threads", busy, idle, seconds))
