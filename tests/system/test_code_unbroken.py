@@ -32,6 +32,7 @@ PROGRAMS = {
     "jumping": [],
     "closing": [],
     "few_files": [],
+    "few_files_late": [],
     "many_threads": ["10000"],
     "coroutines": [],
     "exceptions": [],
