@@ -34,7 +34,9 @@ static struct {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
-static __thread bool forks __attribute__((tls_model("initial-exec"))); /* entered by agent_fork_prepare */
+/* By agent_fork_prepare: whether it entered, and whether our signal was blocked before it. */
+static __thread bool forks __attribute__((tls_model("initial-exec")));
+static __thread bool was_held __attribute__((tls_model("initial-exec")));
 
 /* Registers without an owner, so that it is not run with this library's destructors. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
@@ -219,7 +221,7 @@ void agent_fork_prepare(void)
 {
 	forks = agent_enter();
 	if (forks)
-		sample_hold(true);
+		was_held = sample_hold(true);
 }
 
 void agent_fork_parent(void)
@@ -227,7 +229,7 @@ void agent_fork_parent(void)
 	if (!forks)
 		return;
 	forks = false;
-	sample_hold(false);
+	sample_hold(was_held);
 	gate_leave();
 }
 
@@ -257,7 +259,7 @@ void agent_fork_child(void)
 	gate_forked();
 	if (agent_is_on())
 		begin_child();
-	sample_hold(false);
+	sample_hold(was_held);
 }
 
 /* libc's own clock, past a library that pretends another time. */

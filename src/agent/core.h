@@ -107,7 +107,7 @@ void clock_settle(struct agent_thread *thread); /* another period */
 
 /* sample.c */
 bool sample_install(void);
-void sample_hold(bool hold);                      /* block or unblock our signal in the calling thread */
+bool sample_hold(bool hold);                      /* blocks or unblocks our signal in the calling thread; what it was */
 void sample_prepare(struct agent_thread *thread); /* once per file, before the first clock runs */
 
 /* finish.c */

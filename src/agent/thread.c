@@ -196,7 +196,7 @@ static void begin_new(struct thread_slot *slot)
 	}
 	if (!begin(slot, false))
 		push_free(slot);
-	else
+	else if (!agent_yielded())
 		sample_hold(false);
 	gate_leave();
 }
