@@ -77,7 +77,7 @@ struct thread_start {
 	void *argument;
 	wire_id creator;
 	bool urgent_blocked; /* the program's own mask has our signal */
-	size_t stack_bytes;  /* 0: the default */
+	size_t stack_bytes;  /* 0: not known */
 };
 bool thread_init(void);
 bool thread_begin_main(void);

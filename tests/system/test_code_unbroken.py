@@ -33,6 +33,7 @@ PROGRAMS = {
     "closing": [],
     "few_files": [],
     "few_files_late": [],
+    "small_stacks": [],
     "many_threads": ["10000"],
     "coroutines": [],
     "exceptions": [],
