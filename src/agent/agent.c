@@ -31,7 +31,6 @@ static struct {
 	struct agent_plan plan;
 	char preload[PATH_MAX];
 	char variable[sizeof(WIRE_VARIABLE) + AGENT_TEXT_MAX];
-	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
 /* By agent_fork_prepare: whether it entered, and whether our signal was blocked before it. */
@@ -117,10 +116,7 @@ const char *agent_variable(void)
 
 uint64_t agent_mono_ns(void)
 {
-	struct timespec now;
-	if (!agent.clock_gettime || agent.clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-		return sys_clock_ns(CLOCK_MONOTONIC);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return now_ns(CLOCK_MONOTONIC);
 }
 
 static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *out)
@@ -262,17 +258,6 @@ void agent_fork_child(void)
 	sample_hold(was_held);
 }
 
-/* libc's own clock, past a library that pretends another time. */
-static void find_clock(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	if (!libc)
-		return;
-	void *found = dlsym(libc, "clock_gettime");
-	memcpy(&agent.clock_gettime, &found, sizeof(found));
-	dlclose(libc);
-}
-
 /* What the environment of everything that this process starts has to hold. */
 static bool keep_environment(const char *variable)
 {
@@ -293,7 +278,7 @@ static void begin(void)
 	if (!variable || !keep_environment(variable) || !agent_parse(variable, &agent.plan))
 		return;
 	uint64_t before_ns = sys_process_cpu_ns();
-	find_clock();
+	now_init();
 	if (!file_open(&origin))
 		return;
 	if (!thread_init() || !sample_install() ||

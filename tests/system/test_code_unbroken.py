@@ -34,6 +34,7 @@ PROGRAMS = {
     "few_files": [],
     "few_files_late": [],
     "small_stacks": [],
+    "other_time": [],
     "many_threads": ["10000"],
     "coroutines": [],
     "exceptions": [],
