@@ -277,10 +277,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-void sample_hold(bool hold)
+bool sample_hold(bool hold)
 {
-	sys_sigset ours = sys_sigbit(AGENT_SIGNAL);
-	sys_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &ours, NULL);
+	sys_sigset ours = sys_sigbit(AGENT_SIGNAL), before = 0;
+	sys_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &ours, &before);
+	return before & ours;
 }
 
 bool sample_install(void)
