@@ -76,7 +76,7 @@ int interpose_install(int number, const struct sigaction *action)
 
 bool interpose_urgent_drop(void)
 {
-	struct sigaction action;
+	struct sigaction action = {0};
 	if (!urgent_ours || NEXT(sigaction)(AGENT_SIGNAL, NULL, &action) != 0 || action.sa_sigaction != urgent_ours)
 		return false;
 	action = (struct sigaction){.sa_handler = SIG_IGN};

@@ -244,7 +244,7 @@ static uint32_t hang(struct build *build, int64_t stack_id, uint32_t below, uint
 	build->path.len = 0;
 	for (; id && (!known || known[id - 1] == UNKNOWN); id = stacks[id - 1].parent)
 		vec_push(&build->path, id);
-	uint32_t node = id ? known[id - 1] : below;
+	uint32_t node = id && known ? known[id - 1] : below;
 	while (build->path.len) {
 		id = build->path.items[--build->path.len];
 		uint32_t frame = build->frame_of[stacks[id - 1].frame_id - 1];

@@ -52,7 +52,9 @@ static inline void wire_make_begin(struct wire_make *make, int pid, int64_t stag
 	make->header->birth = WIRE_BORN_EXEC;
 	make->header->clock = WIRE_CLOCK_PERF;
 	make->header->period_ns = 1000000;
-	make->header->pages_most = make->header->pages_used = make->header->pages_ready = MAKE_PAGES;
+	make->header->pages_most = MAKE_PAGES;
+	make->header->pages_used = MAKE_PAGES;
+	make->header->pages_ready = MAKE_PAGES;
 	memcpy(make->header->executable, "/usr/bin/program", 17);
 	wire_make_chunk(make, MAKE_RECORDS_AT, WIRE_RECORDS);
 	wire_make_chunk(make, MAKE_NODES_AT, WIRE_NODES);
