@@ -146,3 +146,12 @@ INTERPOSE int dlclose(void *handle)
 	errno = saved;
 	return status;
 }
+
+/* A shared AddressSanitizer ends programs in which it is not the first library. It is the first that matters: the agent replaces
+ * nothing of what it does. It asks this function for its settings; a program that has one of its own is asked instead. */
+INTERPOSE const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
