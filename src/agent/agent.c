@@ -31,10 +31,11 @@ static struct {
 	struct agent_plan plan;
 	char preload[PATH_MAX];
 	char variable[sizeof(WIRE_VARIABLE) + AGENT_TEXT_MAX];
-	int (*clock_gettime)(clockid_t, struct timespec *);
 } agent;
 
-static __thread bool forks __attribute__((tls_model("initial-exec"))); /* entered by agent_fork_prepare */
+/* By agent_fork_prepare: whether it entered, and whether our signal was blocked before it. */
+static __thread bool forks __attribute__((tls_model("initial-exec")));
+static __thread bool was_held __attribute__((tls_model("initial-exec")));
 
 /* Registers without an owner, so that it is not run with this library's destructors. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
@@ -115,10 +116,7 @@ const char *agent_variable(void)
 
 uint64_t agent_mono_ns(void)
 {
-	struct timespec now;
-	if (!agent.clock_gettime || agent.clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-		return sys_clock_ns(CLOCK_MONOTONIC);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return now_ns(CLOCK_MONOTONIC);
 }
 
 static bool parse_number(const char *text, size_t length, uint64_t most, uint64_t *out)
@@ -219,7 +217,7 @@ void agent_fork_prepare(void)
 {
 	forks = agent_enter();
 	if (forks)
-		sample_hold(true);
+		was_held = sample_hold(true);
 }
 
 void agent_fork_parent(void)
@@ -227,7 +225,7 @@ void agent_fork_parent(void)
 	if (!forks)
 		return;
 	forks = false;
-	sample_hold(false);
+	sample_hold(was_held);
 	gate_leave();
 }
 
@@ -257,18 +255,7 @@ void agent_fork_child(void)
 	gate_forked();
 	if (agent_is_on())
 		begin_child();
-	sample_hold(false);
-}
-
-/* libc's own clock, past a library that pretends another time. */
-static void find_clock(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	if (!libc)
-		return;
-	void *found = dlsym(libc, "clock_gettime");
-	memcpy(&agent.clock_gettime, &found, sizeof(found));
-	dlclose(libc);
+	sample_hold(was_held);
 }
 
 /* What the environment of everything that this process starts has to hold. */
@@ -291,7 +278,7 @@ static void begin(void)
 	if (!variable || !keep_environment(variable) || !agent_parse(variable, &agent.plan))
 		return;
 	uint64_t before_ns = sys_process_cpu_ns();
-	find_clock();
+	now_init();
 	if (!file_open(&origin))
 		return;
 	if (!thread_init() || !sample_install() ||

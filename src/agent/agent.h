@@ -17,6 +17,7 @@
  *	bare.c       the same for code that has no rules: assembler, generated code (x86.c reads instructions)
  *	module.c     which loaded object an address belongs to, and its record
  *	guard.c      reading memory that may not be there
+ *	now.c        what time it is
  *	python*.c    Python frames and how they interleave with native ones
  *	interpose*.c wrappers around libc functions
  */
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <ucontext.h>
 
 /* One frame of a native stack, leaf first. */
@@ -121,6 +123,10 @@ bool module_note(struct agent_thread *thread, uintptr_t ip);
 bool guard_copy(void *to, uintptr_t from, size_t bytes);
 /* Whether [at, at + bytes) can be read: pages that were found readable a moment ago are taken as such. */
 bool guard_readable(uintptr_t at, size_t bytes);
+
+/* now.c. Async-signal-safe after now_init. */
+void now_init(void);
+uint64_t now_ns(clockid_t clock);
 
 /* unwind.c: the stack that a signal interrupted, or with `context` NULL the caller's own. Number of frames. */
 unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enum unwind_end *end);

@@ -139,9 +139,8 @@ static bool start_timer(struct agent_thread *thread, uint64_t first_ns)
 
 static void stop_timer(struct agent_thread *thread)
 {
-	if (thread->timer_runs)
+	if (__atomic_exchange_n(&thread->timer_runs, false, __ATOMIC_RELAXED))
 		syscall(SYS_timer_delete, thread->timer);
-	thread->timer_runs = false;
 }
 
 /* The header tells of the coarsest clock that a thread had to take. */
@@ -196,6 +195,8 @@ void clock_settle(struct agent_thread *thread)
 		return;
 	}
 	thread->clock_waits = false;
+	if (!runs)
+		thread->clock_page = NULL;
 	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
 	if (before)
 		sys_unmap(before, WIRE_PAGE);
@@ -210,8 +211,10 @@ void clock_stop(struct agent_thread *thread)
 {
 	if (thread->clock_waits)
 		atomic_fetch_add_explicit(&brief, 1, memory_order_relaxed);
-	if (thread->clock_page)
-		sys_unmap(thread->clock_page, WIRE_PAGE);
+	/* Its last signal may come meanwhile, and the handler stops the clock too: the page is given back once, by who took it. */
+	void *page = __atomic_exchange_n(&thread->clock_page, NULL, __ATOMIC_RELAXED);
+	if (page)
+		sys_unmap(page, WIRE_PAGE);
 	stop_timer(thread);
 	clock_forget(thread);
 }

@@ -77,7 +77,7 @@ struct thread_start {
 	void *argument;
 	wire_id creator;
 	bool urgent_blocked; /* the program's own mask has our signal */
-	size_t stack_bytes;  /* 0: the default */
+	size_t stack_bytes;  /* 0: not known */
 };
 bool thread_init(void);
 bool thread_begin_main(void);
@@ -107,7 +107,7 @@ void clock_settle(struct agent_thread *thread); /* another period */
 
 /* sample.c */
 bool sample_install(void);
-void sample_hold(bool hold);                      /* block or unblock our signal in the calling thread */
+bool sample_hold(bool hold);                      /* blocks or unblocks our signal in the calling thread; what it was */
 void sample_prepare(struct agent_thread *thread); /* once per file, before the first clock runs */
 
 /* finish.c */

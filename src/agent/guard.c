@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #define TRUST_NS 20000000ULL
 
@@ -33,7 +32,7 @@ static _Thread_local uint64_t trusted[TRUSTED];
 
 static atomic_bool copy_is_forbidden;
 
-/* Never above 4 arguments here; a negative error where libc would set errno. */
+/* A negative error where libc would set errno. */
 static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
@@ -109,13 +108,11 @@ static bool page_is_trusted(uintptr_t page, uint64_t now)
 
 bool guard_readable(uintptr_t at, size_t bytes)
 {
-	struct timespec time;
 	if (bytes == 0)
 		return true;
 	if (at < PAGE || at + bytes < at)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-	uint64_t now = ((uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec) / TRUST_NS;
+	uint64_t now = now_ns(CLOCK_MONOTONIC_COARSE) / TRUST_NS;
 	uintptr_t last = (at + bytes - 1) / PAGE;
 	for (uintptr_t page = at / PAGE; page <= last; page++)
 		if (!page_is_trusted(page, now))

@@ -24,6 +24,20 @@ void interpose_init(void)
 #undef FIND
 }
 
+/* Of a thread made with `attr`, which may be NULL: a fresh one asks libc for its default. */
+static size_t stack_bytes(const pthread_attr_t *attr)
+{
+	pthread_attr_t fresh;
+	size_t bytes = 0;
+	if (attr) {
+		pthread_attr_getstacksize(attr, &bytes);
+	} else if (pthread_attr_init(&fresh) == 0) {
+		pthread_attr_getstacksize(&fresh, &bytes);
+		pthread_attr_destroy(&fresh);
+	}
+	return bytes;
+}
+
 /* The stack that makes a thread. Profiling never makes creating one fail. */
 static struct thread_slot *prepare_thread(void *(*routine)(void *), void *argument, const pthread_attr_t *attr)
 {
@@ -39,8 +53,7 @@ static struct thread_slot *prepare_thread(void *(*routine)(void *), void *argume
 		start.creator = capture.node;
 	}
 	start.urgent_blocked = interpose_urgent_blocked();
-	if (attr)
-		pthread_attr_getstacksize(attr, &start.stack_bytes);
+	start.stack_bytes = stack_bytes(attr);
 	struct thread_slot *slot = thread_reserve(&start);
 	gate_leave();
 	return slot;
@@ -132,4 +145,13 @@ INTERPOSE int dlclose(void *handle)
 	}
 	errno = saved;
 	return status;
+}
+
+/* A shared AddressSanitizer ends programs in which it is not the first library. It is the first that matters: the agent replaces
+ * nothing of what it does. It asks this function for its settings; a program that has one of its own is asked instead. */
+INTERPOSE const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
 }

@@ -10,10 +10,12 @@
  * ended by exec only by the process that it belongs to.
  *
  * A process that has restricted its system calls hands on an environment without the agent, because the new program starts with
- * the same restrictions. Nothing can be mapped for it then: all of it is on the stack.
+ * the same restrictions. Nothing can be mapped for it then: all of it is on the stack. A program that cannot bear the agent
+ * (target.h) is handed such a one, too.
  */
 #include "agent/interpose.h"
 #include "agent/sys.h"
+#include "agent/target.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -119,10 +121,46 @@ void exec_strip_preload(char *to, const char *list)
 	}
 }
 
-/* Room for a copy without the agent; 0: it needs none, or it is too large for a stack. */
-static size_t strip_bytes(char *const *envp)
+extern char **environ;
+
+static bool is_foreign(const char *path)
 {
-	if (!gate_is_closed())
+	if (!agent_is_on() || gate_is_closed())
+		return false;
+	int saved = errno;
+	bool foreign = target_is_foreign(path);
+	errno = saved;
+	return foreign;
+}
+
+static bool is_foreign_file(const char *file)
+{
+	char path[TARGET_PATH];
+	const char *folders = "/bin:/usr/bin"; /* libc's own, where there is no PATH */
+	if (!agent_is_on() || gate_is_closed())
+		return false;
+	int saved = errno;
+	for (char **variable = environ; variable && *variable; variable++)
+		if (starts(*variable, "PATH="))
+			folders = *variable + sizeof("PATH=") - 1;
+	bool foreign = target_search(file, folders, path) && target_is_foreign(path);
+	errno = saved;
+	return foreign;
+}
+
+static bool is_foreign_descriptor(int fd)
+{
+	char path[64] = "/proc/self/fd/";
+	if (fd < 0)
+		return false;
+	sys_put_number(path + strlen(path), (uint64_t)fd);
+	return is_foreign(path);
+}
+
+/* Room for a copy without the agent; 0: it needs none, or it is too large for a stack. */
+static size_t strip_bytes(char *const *envp, bool foreign)
+{
+	if (!foreign && !gate_is_closed())
 		return 0;
 	struct survey survey = look_at(envp);
 	if (!survey.variable && !(survey.preload && has_preload(survey.preload)))
@@ -150,14 +188,14 @@ static void strip(struct environment *out, char *const *envp, void *room)
 }
 
 /* `out->use` is what to hand on: `envp` itself where it is as it should be, or where there is no memory. */
-static void complete(struct environment *out, char *const *envp, void *room)
+static void complete(struct environment *out, char *const *envp, void *room, bool foreign)
 {
 	struct survey survey = look_at(envp);
 	out->use = (char **)envp;
 	out->mapping = NULL;
 	if (room)
 		strip(out, envp, room);
-	if (!agent_is_on() || (survey.variable && !survey.variable[0]))
+	if (foreign || !agent_is_on() || (survey.variable && !survey.variable[0]))
 		return;
 	if (survey.variable && survey.preload && has_preload(survey.preload))
 		return;
@@ -169,10 +207,11 @@ static void complete(struct environment *out, char *const *envp, void *room)
 		out->use = (char **)envp;
 }
 
-#define COMPLETE(environment, envp)                                                                                    \
+#define COMPLETE(environment, envp, is_foreign)                                                                        \
 	do {                                                                                                           \
-		size_t room_bytes = strip_bytes(envp);                                                                 \
-		complete(environment, envp, room_bytes ? __builtin_alloca(room_bytes) : NULL);                         \
+		bool foreign = is_foreign;                                                                             \
+		size_t room_bytes = strip_bytes(envp, foreign);                                                        \
+		complete(environment, envp, room_bytes ? __builtin_alloca(room_bytes) : NULL, foreign);                \
 	} while (0)
 
 static void discard(struct environment *environment)
@@ -209,12 +248,10 @@ static void exec_failed(bool here, struct environment *environment)
 	errno = saved;
 }
 
-extern char **environ;
-
 INTERPOSE int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp, is_foreign(path));
 	bool here = before_exec(&environment);
 	int status = NEXT(execve)(path, argv, environment.use);
 	exec_failed(here, &environment);
@@ -229,7 +266,7 @@ INTERPOSE int execv(const char *path, char *const argv[])
 INTERPOSE int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp, is_foreign_file(file));
 	bool here = before_exec(&environment);
 	int status = NEXT(execvpe)(file, argv, environment.use);
 	exec_failed(here, &environment);
@@ -244,7 +281,7 @@ INTERPOSE int execvp(const char *file, char *const argv[])
 INTERPOSE int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp, is_foreign_descriptor(fd));
 	bool here = before_exec(&environment);
 	int status = NEXT(fexecve)(fd, argv, environment.use);
 	exec_failed(here, &environment);
@@ -254,7 +291,8 @@ INTERPOSE int fexecve(int fd, char *const argv[], char *const envp[])
 INTERPOSE int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp,
+		 path[0] ? (path[0] == '/' || fd == AT_FDCWD) && is_foreign(path) : is_foreign_descriptor(fd));
 	bool here = before_exec(&environment);
 	int status = (int)syscall(SYS_execveat, fd, path, argv, environment.use, flags);
 	exec_failed(here, &environment);
@@ -303,7 +341,7 @@ INTERPOSE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp, is_foreign(path));
 	int status = NEXT(posix_spawn)(pid, path, actions, attributes, argv, environment.use);
 	discard(&environment);
 	return status;
@@ -313,7 +351,7 @@ INTERPOSE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	struct environment environment;
-	COMPLETE(&environment, envp);
+	COMPLETE(&environment, envp, is_foreign_file(file));
 	int status = NEXT(posix_spawnp)(pid, file, actions, attributes, argv, environment.use);
 	discard(&environment);
 	return status;

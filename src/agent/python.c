@@ -3,8 +3,6 @@
  */
 #include "agent/python.h"
 
-#include <time.h>
-
 enum { OUTER_STATES = 8 };
 
 _Atomic uint64_t python_pages[PYTHON_PAGES][2];
@@ -25,9 +23,8 @@ unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task
 	*task = 0;
 	if (!python_is_here())
 		return 0;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	atomic_store_explicit(&python_second, (uint64_t)now.tv_sec % PYTHON_PAGE, memory_order_relaxed);
+	uint64_t second = now_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u % PYTHON_PAGE;
+	atomic_store_explicit(&python_second, second, memory_order_relaxed);
 	enum python_lock lock;
 	uintptr_t state = python_state(&lock), outer[OUTER_STATES];
 	if (!state)

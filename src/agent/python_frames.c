@@ -191,7 +191,8 @@ static void walk_cframes(struct walk *walk, uintptr_t state)
 		return;
 	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
 	uintptr_t next = walk_call(walk, cframe, frame), expected = frame_before(cframe, &before);
-	if (before && next != expected) {
+	/* A call that was cut at the most has no end to know it by. */
+	if (before && next != expected && walk->count < WIRE_STACK_MAX) {
 		walk->count = first;
 		next = expected;
 	}

@@ -114,11 +114,13 @@ void capture_stack(struct agent_thread *thread, const ucontext_t *context, struc
 	unsigned python = python_walk(thread, &out->flags, &out->task);
 	unsigned frames = python_merge(thread->native + own, native - own, thread->python, python, thread->merged,
 				       WIRE_STACK_MAX - 1, &unmatched);
-	if (end == UNWIND_TRUNCATED)
+	/* What did not fit was nearest to the root. */
+	bool truncated = end == UNWIND_TRUNCATED || python == WIRE_STACK_MAX || frames == WIRE_STACK_MAX - 1;
+	if (truncated)
 		out->flags |= WIRE_SAMPLE_TRUNCATED;
 	if (unmatched)
 		out->flags |= WIRE_SAMPLE_UNMATCHED;
-	out->node = lay_path(thread, frames, end == UNWIND_TRUNCATED);
+	out->node = lay_path(thread, frames, truncated);
 }
 
 /* Writes the sample; more than one where the weight is too much for its field. False: no room. */
@@ -277,10 +279,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-void sample_hold(bool hold)
+bool sample_hold(bool hold)
 {
-	sys_sigset ours = sys_sigbit(AGENT_SIGNAL);
-	sys_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &ours, NULL);
+	sys_sigset ours = sys_sigbit(AGENT_SIGNAL), before = 0;
+	sys_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &ours, &before);
+	return before & ours;
 }
 
 bool sample_install(void)

@@ -18,7 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-enum { STACK_DEFAULT = 8 << 20, STACK_UNLIMITED = 1 << 30 };
+enum { STACK_UNLIMITED = 1 << 30 };
 
 struct thread_slot {
 	struct agent_thread thread;
@@ -180,12 +180,12 @@ static void end_round(void *value)
 	gate_leave();
 }
 
-/* libc puts a thread's control block at the upper end of its stack, also of one that the program brought itself. */
+/* libc puts a thread's control block at the upper end of its stack, also of one that the program brought itself. No more than is
+ * the stack's counts as its: what lies below may be anything. */
 static void find_stack(struct thread_slot *slot)
 {
-	size_t bytes = slot->start.stack_bytes ? slot->start.stack_bytes : STACK_DEFAULT;
 	slot->thread.stack_high = (uintptr_t)pthread_self();
-	slot->thread.stack_low = slot->thread.stack_high - bytes;
+	slot->thread.stack_low = slot->thread.stack_high - slot->start.stack_bytes;
 }
 
 static void begin_new(struct thread_slot *slot)
@@ -196,7 +196,7 @@ static void begin_new(struct thread_slot *slot)
 	}
 	if (!begin(slot, false))
 		push_free(slot);
-	else
+	else if (!agent_yielded())
 		sample_hold(false);
 	gate_leave();
 }

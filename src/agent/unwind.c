@@ -21,7 +21,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 enum { SETS = 8192, WAYS = 2, RULE_WORDS = 3, PAGE = 4096, ADDRESS_BITS = 47 };
 
@@ -302,11 +301,8 @@ static void guess_generated(struct walk *walk, struct cfi_rule *rule)
 /* Generated code comes and goes without a word: what was found of it is believed for a second at most. */
 static uint64_t generated_key(struct walk *walk, uintptr_t pc)
 {
-	struct timespec now;
-	if (walk->second == 0) {
-		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-		walk->second = (uint64_t)now.tv_sec + 1;
-	}
+	if (walk->second == 0)
+		walk->second = now_ns(CLOCK_MONOTONIC_COARSE) / 1000000000u + 1;
 	return rule_key(pc, module_epoch()) ^ walk->second * 0xC2B2AE3D27D4EB4FULL;
 }
 

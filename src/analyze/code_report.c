@@ -342,6 +342,19 @@ static bool has_stage(const struct profile_data *profile, const int64_t *ids, si
 	return false;
 }
 
+/* Time that no sample was taken for is in the tree, too, as marks without a stack. */
+static uint64_t taken_samples(const struct code_tree *tree)
+{
+	uint64_t taken = 0;
+	for (size_t i = 0; i < tree->samples.len; i++) {
+		uint32_t node = tree->samples.items[i].node;
+		bool mark = node != CODE_ROOT && tree->nodes.items[node].parent == CODE_ROOT &&
+			    tree->frames.items[tree->nodes.items[node].frame].kind == FRAME_MARK;
+		taken += !mark;
+	}
+	return taken;
+}
+
 struct code_report *code_report_new(const struct profile_data *profile, const struct code_stage *stage,
 				    const struct code_request *request)
 {
@@ -367,7 +380,7 @@ struct code_report *code_report_new(const struct profile_data *profile, const st
 		out->view = request->view;
 		out->cut = request->pid || request->tid || request->from_ns || request->to_ns;
 		out->repetitions = stage->count;
-		out->samples = tree.samples.len;
+		out->samples = taken_samples(&tree);
 		out->seconds = (double)of.scale.total_ns / 1e9 / (double)stage->count;
 		fill(&of, request, stage->records[stage->count - 1], out);
 		code_quality_compute(profile, stage, request->pid, &out->quality);

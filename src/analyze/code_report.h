@@ -128,8 +128,8 @@ struct code_report {
 	enum code_view view;
 	bool cut; /* to a process, a thread or a time: the shares are not of the stage's whole time */
 	size_t repetitions;
-	uint64_t samples;
-	double seconds; /* that the chosen samples stand for */
+	uint64_t samples; /* that were taken: not what stands for time without any */
+	double seconds;   /* that all of it stands for */
 	struct code_rows
 		functions; /* for people: the interpreter's own code counts for the Python function that it ran */
 	struct code_rows by_self, by_total, lines, modules; /* of functions: each by itself */

@@ -172,10 +172,20 @@ static bool view_has(enum code_view view, enum frame_kind kind)
 	return (view == CODE_PYTHON) == (kind == FRAME_PYTHON);
 }
 
-/* The object's name in brackets; one text per object. */
-static const char *nameless(struct build *build, const char *function)
+/* "[libstdc++.so.6+0x1234]" or "[unknown 0x7f0012345678]", which lies in no file: where the address begins; 0: it has a name. */
+static size_t nameless_length(const struct profile_frame *frame)
 {
-	size_t length = strcspn(function, "+");
+	if (frame->kind != FRAME_NATIVE || frame->function[0] != '[')
+		return 0;
+	const char *address = strstr(frame->function, "+0x");
+	if (!address && str_starts(frame->function, "[unknown 0x"))
+		address = strchr(frame->function, ' ');
+	return address ? (size_t)(address - frame->function) : 0;
+}
+
+/* What is before the address, in brackets; one text per object. */
+static const char *nameless(struct build *build, const char *function, size_t length)
+{
 	for (size_t i = build->tree->names.len; i-- > 0;) {
 		const char *known = build->tree->names.items[i];
 		if (strlen(known) == length + 1 && strncmp(known, function, length) == 0)
@@ -188,19 +198,15 @@ static const char *nameless(struct build *build, const char *function)
 	return *vec_last(&build->tree->names);
 }
 
-static bool is_nameless(const struct profile_frame *frame)
-{
-	return frame->kind == FRAME_NATIVE && frame->function[0] == '[' && strstr(frame->function, "+0x");
-}
-
 static void map_frames(struct build *build)
 {
 	const struct code_select *select = &build->tree->select;
 	for (size_t i = 0; i < build->profile->frames.len; i++) {
 		const struct profile_frame *frame = &build->profile->frames.items[i];
+		size_t length = nameless_length(frame);
 		struct code_frame wanted = {.kind = frame->kind,
-					    .function = is_nameless(frame) ? nameless(build, frame->function)
-									   : frame->function,
+					    .function =
+						    length ? nameless(build, frame->function, length) : frame->function,
 					    .module = frame->module,
 					    .file = frame->file,
 					    .line = select->by_line ? frame->line : 0,

@@ -180,7 +180,8 @@ void code_words_quality(const struct code_quality *quality, struct str *out)
 	str_append(out, quality->clocks.items.len ? ")" : "");
 	if (isfinite(quality->coverage))
 		str_appendf(out, ", standing for %.1f %% of the stage's CPU time", 100 * quality->coverage);
-	append_counted(out, quality->truncated, quality->samples, "stacks cut off");
+	append_counted(out, quality->truncated, quality->samples,
+		       quality->truncated == 1 ? "stack cut off" : "stacks cut off");
 	append_counted(out, quality->unmatched, quality->samples, "with unmatched Python frames");
 	append_counted(out, quality->busy, quality->samples, "without a stack");
 	append_counted(out, quality->lost, 0, "lost");
@@ -208,7 +209,8 @@ void code_words_gaps(const struct code_quality *quality, struct str *out)
 			    gap->reason);
 	}
 	if (quality->gaps.len > GAPS_TOLD)
-		str_appendf(out, " and %zu more programs", quality->gaps.len - GAPS_TOLD);
+		str_appendf(out, " and %zu more program%s", quality->gaps.len - GAPS_TOLD,
+			    quality->gaps.len - GAPS_TOLD == 1 ? "" : "s");
 }
 
 void code_words_thread(const struct code_thread *thread, struct str *out)

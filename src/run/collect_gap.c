@@ -71,35 +71,12 @@ static const struct image *find_images(const struct gaps *gaps, const struct pro
 
 /* ---- why ---- */
 
-/* The program that a command line begins with, as a path; false where it is not found. */
-static bool program_of(const char *command, char *out, size_t size)
-{
-	int length = (int)strcspn(command, " ");
-	if (memchr(command, '/', (size_t)length)) {
-		snprintf(out, size, "%.*s", length, command);
-		return access(out, F_OK) == 0;
-	}
-	const char *path = getenv("PATH");
-	for (const char *at = path ? path : "/usr/bin:/bin"; length && *at;) {
-		int folder = (int)strcspn(at, ":");
-		snprintf(out, size, "%.*s/%.*s", folder, at, length, command);
-		if (access(out, X_OK) == 0)
-			return true;
-		at += folder + (at[folder] == ':');
-	}
-	return false;
-}
-
+/* Of the program that a command line begins with. */
 static enum elf_kind kind_of(const char *command)
 {
-	enum { MOST_SCRIPTS = 4 };
-	char path[PATH_MAX], interpreter[PATH_MAX];
-	enum elf_kind kind = program_of(command, path, sizeof(path)) ? ELF_SCRIPT : ELF_UNKNOWN;
-	for (int i = 0; i < MOST_SCRIPTS && kind == ELF_SCRIPT; i++) {
-		kind = elf_kind_of(path, interpreter, sizeof(interpreter));
-		snprintf(path, sizeof(path), "%s", interpreter);
-	}
-	return kind;
+	char program[PATH_MAX];
+	snprintf(program, sizeof(program), "%.*s", (int)strcspn(command, " "), command);
+	return elf_kind_of_program(program, NULL);
 }
 
 static const char *reason_of(enum elf_kind kind)

@@ -1,6 +1,7 @@
 /* launch.c - starts one attempt of a stage: control group, pipes, environment, process. */
 #include "base/clock.h"
 #include "run/loop.h"
+#include "symbol/elf_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,13 @@ struct env_list {
 	char *channel, *stage, *agent, *preload;
 };
 
+/* Another C library's loader does not start a program with our library, and one of another machine type complains. */
+static bool bears_agent(const struct stage_spec *spec)
+{
+	enum elf_kind kind = elf_kind_of_program(spec->argv.items[0], spec->cwd);
+	return kind != ELF_OTHER_LIBC && kind != ELF_OTHER_MACHINE;
+}
+
 static void env_build(const struct loop *loop, const struct live *live, struct env_list *out)
 {
 	out->channel = mem_printf("PITOT_CHANNEL=%s/channel", loop->options->channel_dir);
@@ -35,7 +43,7 @@ static void env_build(const struct loop *loop, const struct live *live, struct e
 			vec_push(&out->items, *variable);
 	for (size_t i = 0; i < live->spec->env.len; i++)
 		vec_push(&out->items, live->spec->env.items[i]);
-	if (live->cpu_hz)
+	if (live->cpu_hz && bears_agent(live->spec))
 		inject_env(loop->inject, live->row.id, live->cpu_hz, &out->items, &out->agent, &out->preload);
 	vec_push(&out->items, out->channel);
 	vec_push(&out->items, out->stage);

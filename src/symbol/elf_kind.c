@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -160,5 +162,35 @@ enum elf_kind elf_kind_of(const char *path, char *interpreter, size_t size)
 		return ELF_UNKNOWN;
 	enum elf_kind kind = judge(fd, path, interpreter, size);
 	close(fd);
+	return kind;
+}
+
+static bool find_program(const char *program, const char *folder, char *out, size_t size)
+{
+	if (strchr(program, '/')) {
+		bool joined = folder && program[0] != '/';
+		snprintf(out, size, "%s%s%s", joined ? folder : "", joined ? "/" : "", program);
+		return access(out, F_OK) == 0;
+	}
+	const char *path = getenv("PATH");
+	for (const char *at = path ? path : "/usr/bin:/bin"; program[0] && *at;) {
+		int length = (int)strcspn(at, ":");
+		snprintf(out, size, "%.*s/%s", length, at, program);
+		if (access(out, X_OK) == 0)
+			return true;
+		at += length + (at[length] == ':');
+	}
+	return false;
+}
+
+enum elf_kind elf_kind_of_program(const char *program, const char *folder)
+{
+	enum { MOST_SCRIPTS = 4 };
+	char path[PATH_MAX], interpreter[PATH_MAX];
+	enum elf_kind kind = find_program(program, folder, path, sizeof(path)) ? ELF_SCRIPT : ELF_UNKNOWN;
+	for (int i = 0; i < MOST_SCRIPTS && kind == ELF_SCRIPT; i++) {
+		kind = elf_kind_of(path, interpreter, sizeof(interpreter));
+		snprintf(path, sizeof(path), "%s", interpreter);
+	}
 	return kind;
 }

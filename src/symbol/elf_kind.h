@@ -17,7 +17,7 @@
 	X(OTHER_LIBC, "other C library")                                                                               \
 	X(OTHER_MACHINE, "other machine type")                                                                         \
 	X(SCRIPT, "a script")                                                                                          \
-	X(UNKNOWN, "not known")
+	X(UNKNOWN, "its file is gone or cannot be read")
 
 enum elf_kind {
 #define ELF_KIND_ID(id, words) ELF_##id,
@@ -31,6 +31,10 @@ enum elf_kind {
  * else empty. A script is what its interpreter is; the caller asks again. UNKNOWN: unreadable, or no program at all.
  */
 enum elf_kind elf_kind_of(const char *path, char *interpreter, size_t size);
+
+/* Of what is started as `program`: found along PATH, or from `folder` (NULL: the current one) if it is a relative path; through
+ * scripts to their interpreter. SCRIPT: too many of them. */
+enum elf_kind elf_kind_of_program(const char *program, const char *folder);
 const char *elf_kind_words(enum elf_kind kind);
 
 #endif

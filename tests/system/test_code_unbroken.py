@@ -33,6 +33,9 @@ PROGRAMS = {
     "jumping": [],
     "closing": [],
     "few_files": [],
+    "few_files_late": [],
+    "small_stacks": [],
+    "other_time": [],
     "many_threads": ["10000"],
     "coroutines": [],
     "exceptions": [],
@@ -236,11 +239,40 @@ def test_a_program_of_another_c_library_runs_and_is_reported(pitot, start):
     assert "C library" in gap["reason"] and gap["cpu_s"] == pytest.approx(0.4, rel=0.1), gap
 
 
+@pytest.mark.parametrize("way", ["", "sh", "env -i", "xargs", "script"])
+def test_a_program_of_another_c_library_starts_without_the_agent(pitot, built, way):
+    # Its loader would refuse to start it. A loader is known by its name, so a copy of glibc's stands for another one's.
+    loader = pitot.path("ld-musl-x86_64.so.1")
+    (own,) = [line.split()[-2] for line in run_text("ldd", "/bin/sh").splitlines() if "/ld-" in line]
+    shutil.copy(own, loader)
+    command = built("burn", "300", flags=(f"-Wl,--dynamic-linker={loader}",))
+    if way == "script":
+        command = [pitot.write("script", f"#! {command[0]} 300\n")]
+        os.chmod(command[0], 0o755)
+    elif way == "sh":
+        command = ["sh", "-c", f"{command[0]} 300; :"]
+    elif way == "xargs":
+        command = ["sh", "-c", f"echo 300 | PATH=.:$PATH xargs {os.path.basename(command[0])}"]
+    else:
+        command = [*way.split(), *command]
+    finished, status, profile = run_profiled(pitot, command)
+    assert status == 0 and finished.out == "burnt\n" and finished.err == ""
+    assert sum(gap["cpu_s"] for gap in profile.gaps) == pytest.approx(0.3, rel=0.1), profile.gaps
+    assert not profile.seconds("work_ms")
+    if way != "xargs":  # which has a PATH of its own
+        assert any(gap["reason"] == "other C library" for gap in profile.gaps), profile.gaps
+
+
+def run_text(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
-def test_a_program_with_a_sanitizer_starts(pitot, built, sanitizer):
-    finished, status, profile = run_profiled(pitot, built("burn", "400", flags=(f"-fsanitize={sanitizer}",)))
-    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
-    check_accounted_for(profile, 0.4)
+def test_a_sanitized_program_does_the_same(pitot, built, sanitizer):
+    # The shared runtime of AddressSanitizer ends programs in which another library comes before it.
+    finished, status, profile = run_profiled(pitot, built("burn", "300", flags=(f"-fsanitize={sanitizer}",)))
+    assert status == 0 and finished.out == "burnt\n" and finished.err == ""
+    assert profile.seconds("work_ms") == pytest.approx(0.3, rel=0.1), profile.describe()
 
 
 def test_a_setuid_program_is_reported_as_not_covered(pitot, built, root):

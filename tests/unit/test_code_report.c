@@ -62,7 +62,7 @@ static void functions_have_their_own_time_and_the_time_of_what_they_call(void **
 {
 	struct code_report *code = look(*state, 0, &(struct code_request){0});
 	assert_near(code->seconds, 3.0, 1e-9);
-	assert_int_equal(code->samples, 300);
+	assert_int_equal(code->samples, 299); /* what was used before the agent began is one row more, but no sample */
 	assert_string_equal(code->by_self.items.items[0].function, "fma_step");
 	assert_near(row_of(&code->by_self, "fma_step")->self.share, 2.0 / 3, 1e-9);
 	assert_near(row_of(&code->by_self, "train")->self.seconds, 0.5, 1e-9);

@@ -321,7 +321,7 @@ static void a_process_without_a_wire_file_is_a_gap(void **state)
 	collect_with(f, 0.15, true);
 	assert_int_equal(f->data->gaps.len, 1);
 	assert_int_equal(f->data->gaps.items[0].pid, 200);
-	assert_string_equal(f->data->gaps.items[0].reason, "not known");
+	assert_string_equal(f->data->gaps.items[0].reason, "its file is gone or cannot be read");
 	assert_true(f->data->gaps.items[0].cpu_s > 0.0499 && f->data->gaps.items[0].cpu_s < 0.0501);
 	assert_true(value(f, METRIC_PROFILE_UNCOVERED) > 0.333 && value(f, METRIC_PROFILE_UNCOVERED) < 0.334);
 }

@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv)
 {
-	work_ms(argc == 2 ? atof(argv[1]) : 0);
+	work_ms(argc >= 2 ? atof(argv[1]) : 0);
 	puts("burnt");
 	return 0;
 }

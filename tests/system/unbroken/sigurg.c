@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 static volatile sig_atomic_t came, value, others;
 
@@ -84,6 +86,42 @@ static void waiting(void)
 	CHECK(sigprocmask(SIG_SETMASK, &before, NULL) == 0 && came == 101);
 }
 
+/* What the kernel has, past all wrappers. */
+static int is_blocked(void)
+{
+	uint64_t mask = 0;
+	CHECK(syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) == 0);
+	return mask >> (SIGURG - 1) & 1;
+}
+
+static void *blocked_in_thread(void *context)
+{
+	CHECK(is_blocked());
+	work_ms(10);
+	CHECK(is_blocked());
+	return context;
+}
+
+/* Whoever reads a signal through a descriptor needs it blocked in every thread and child. */
+static void blocked(void)
+{
+	sigset_t urg, before;
+	pthread_t thread;
+	int status;
+	sigemptyset(&urg);
+	sigaddset(&urg, SIGURG);
+	CHECK(sigprocmask(SIG_BLOCK, &urg, &before) == 0);
+	int fd = signalfd(-1, &urg, SFD_NONBLOCK | SFD_CLOEXEC);
+	CHECK(fd >= 0 && is_blocked());
+	pid_t child = fork();
+	CHECK(child >= 0 && is_blocked());
+	if (child == 0)
+		_exit(is_blocked() ? 0 : 1);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(pthread_create(&thread, NULL, blocked_in_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(close(fd) == 0 && sigprocmask(SIG_SETMASK, &before, NULL) == 0);
+}
+
 static void *in_thread(void *context)
 {
 	work_ms(40);
@@ -120,6 +158,7 @@ int main(void)
 	waiting();
 	threads();
 	urgent();
+	blocked();
 	puts("every SIGURG was its own");
 	return 0;
 }
