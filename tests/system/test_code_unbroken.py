@@ -115,6 +115,9 @@ def test_a_difficult_program_does_the_same(pitot, built, name):
     if name == "coroutines":
         assert sum(sample.has("body") for sample in profile.measured()) >= 0.9 * len(profile.measured())
         return
+    if name == "small_stacks":  # its point is that nothing leads out of the generated code, and that nobody dies of looking
+        assert any(not sample.is_whole for sample in profile.measured())
+        return
     assert profile.whole_percent() >= 97, [sample for sample in profile.measured() if not sample.is_whole][:5]
 
 
