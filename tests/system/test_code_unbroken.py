@@ -357,3 +357,11 @@ def test_python_under_faulthandler_crashes_with_its_own_words(pitot):
     finished, status, _ = run_profiled(pitot, command)
     assert status == alone.returncode == -signal.SIGSEGV
     assert "Fatal Python error: Segmentation fault" in finished.err and "in string_at" in finished.err
+
+
+def test_valgrind_finds_nothing_to_say(pitot, built):
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind here")
+    finished, status, profile = run_profiled(pitot, ["valgrind", "-q", *built("burn", "10")])
+    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
+    assert any("valgrind" in (process["note"] or "") for process in profile.processes), profile.processes
