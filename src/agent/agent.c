@@ -271,6 +271,13 @@ static bool keep_environment(const char *variable)
 	return true;
 }
 
+/* Inside valgrind a program's time is valgrind's, and its system calls are commented upon. */
+static bool is_simulated(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	return preload && strstr(preload, "/vgpreload_");
+}
+
 static void begin(void)
 {
 	const char *variable = secure_getenv(WIRE_VARIABLE);
@@ -281,6 +288,10 @@ static void begin(void)
 	now_init();
 	if (!file_open(&origin))
 		return;
+	if (is_simulated()) {
+		file_stop("it runs inside valgrind, whose time is not the program's");
+		return;
+	}
 	if (!thread_init() || !sample_install() ||
 	    pthread_atfork(agent_fork_prepare, agent_fork_parent, agent_fork_child) != 0) {
 		file_stop("the agent could not install its hooks");
