@@ -8,6 +8,7 @@
  *
  * Perfetto drops what lies deeper than 512 levels; below CHROME_DEPTH one slice stands for the rest.
  */
+#include "base/file.h"
 #include "base/json.h"
 #include "render/export_timeline.h"
 #include "render/exports.h"
@@ -127,7 +128,7 @@ static void add_processes(struct trace *trace)
 				      .pid = process->pid,
 				      .tid = process->pid,
 				      .node = (uint32_t)i + 1,
-				      .name = process->executable ? export_base_name(process->executable) : "process",
+				      .name = process->executable ? file_base_name(process->executable) : "process",
 				      .category = "process"};
 		add(trace, event);
 		event.phase = 'e';
@@ -270,7 +271,7 @@ static void put_names(struct json *json, const struct trace *trace)
 				     record->stages.items[i].row.name);
 	for (size_t i = 0; i < profile->processes.len; i++) {
 		const struct profile_process *process = &profile->processes.items[i];
-		const char *name = process->executable ? export_base_name(process->executable) : "process";
+		const char *name = process->executable ? file_base_name(process->executable) : "process";
 		if (process_selected(trace->tree, process))
 			put_metadata(json, "process_name", process->pid, process->pid, name);
 	}

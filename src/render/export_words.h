@@ -17,8 +17,6 @@ enum { EXPORT_DEPTH = 1024 };
 #define EXPORT_CUT      UINT32_MAX
 #define EXPORT_CUT_NAME "[frames left out]"
 
-/* "train.py" of "/srv/app/train.py"; borrowed. */
-const char *export_base_name(const char *path);
 /* "fit (model.py:12)" for Python, "cblas_dgemm" for the rest. The line is the sample's, or else the function's first. */
 void export_frame_name(struct str *out, const struct code_frame *frame);
 /* The same without a line: what stays the same when the program is edited. */
