@@ -112,7 +112,7 @@ static void add_thread(struct trace *trace, size_t from, size_t to)
 
 static bool process_selected(const struct code_tree *tree, const struct profile_process *process)
 {
-	return export_stage_selected(tree, process->stage_id) &&
+	return code_select_has_stage(&tree->select, process->stage_id) &&
 	       (tree->select.pid == 0 || tree->select.pid == process->pid);
 }
 
@@ -142,7 +142,7 @@ static void add_stages(struct trace *trace)
 	const struct run_record *record = trace->report->record;
 	for (size_t i = 0; i < record->stages.len; i++) {
 		const struct stage_row *row = &record->stages.items[i].row;
-		if (row->end_ns <= row->start_ns || !export_stage_selected(trace->tree, row->id))
+		if (row->end_ns <= row->start_ns || !code_select_has_stage(&trace->tree->select, row->id))
 			continue;
 		struct event event = {.at_ns = row->start_ns,
 				      .dur_ns = row->end_ns - row->start_ns,
@@ -265,7 +265,7 @@ static void put_names(struct json *json, const struct trace *trace)
 	const struct run_record *record = trace->report->record;
 	put_metadata(json, "process_name", PIPELINE_PID, PIPELINE_PID, "pipeline");
 	for (size_t i = 0; i < record->stages.len; i++)
-		if (export_stage_selected(trace->tree, record->stages.items[i].row.id))
+		if (code_select_has_stage(&trace->tree->select, record->stages.items[i].row.id))
 			put_metadata(json, "thread_name", PIPELINE_PID,
 				     PIPELINE_PID + record->stages.items[i].row.position,
 				     record->stages.items[i].row.name);
@@ -288,7 +288,7 @@ static void collect(struct trace *trace)
 	}
 	for (size_t i = 0; i < trace->report->stages.len; i++) {
 		const struct report_stage *stage = &trace->report->stages.items[i];
-		if (stage->last && export_stage_selected(trace->tree, stage->last->row.id))
+		if (stage->last && code_select_has_stage(&trace->tree->select, stage->last->row.id))
 			add_series(trace, stage);
 	}
 	if (trace->events.len)

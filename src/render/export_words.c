@@ -69,14 +69,6 @@ const char *export_stage_name(const struct report *report, int64_t stage_id)
 	return NULL;
 }
 
-bool export_stage_selected(const struct code_tree *tree, int64_t stage_id)
-{
-	for (size_t i = 0; i < tree->select.stage_count; i++)
-		if (tree->select.stage_ids[i] == stage_id)
-			return true;
-	return tree->select.stage_count == 0;
-}
-
 uint64_t export_period_ns(const struct code_tree *tree)
 {
 	const struct profile_data *profile = tree->profile;
