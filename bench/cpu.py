@@ -1,5 +1,5 @@
-"""cpu - what `pitot run --cpu` costs at 999 samples per CPU second, beside perf and austin, and what it costs to start, in many
-threads, and for one sample."""
+"""cpu - what `pitot run --cpu` costs at 999 samples per CPU second, beside perf and austin, and what it costs to
+start, in many threads, and for one sample."""
 
 import glob
 import os
@@ -57,12 +57,13 @@ def older_python(bench, peers):
 def workloads(bench, peers):
     """About three seconds each on a machine of today; name → (command, whether it is Python)."""
     shorter = 4 if bench.quick else 1
-    older = older_python(bench, peers)
     found = {
         "pure Python": ([SYSTEM_PYTHON, script("cpu_python.py"), str(700 // shorter)], True),
-        **({f"pure Python, {version(older)}": ([older, script("cpu_python.py"), str(700 // shorter)], True)} if older else {}),
         "C, 2 threads": ([bench.work("cpu_native"), str(12000 // shorter)], False),
     }
+    older = older_python(bench, peers)
+    if older:
+        found[f"pure Python, {version(older)}"] = ([older, script("cpu_python.py"), str(700 // shorter)], True)
     if subprocess.run([SYSTEM_PYTHON, "-c", "import pandas"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
         found["pandas"] = ([SYSTEM_PYTHON, script("cpu_pandas.py"), str(max(1, 6 // shorter))], True)
     else:
@@ -164,14 +165,14 @@ def slowdown(bench):
             rows.append((name, label, spread_text(floor), *texts))
         costs.append(cost_row(name, [run for _, run in measured["pitot"]], entry))
     table(
-        f"Time under a profiler over time bare, median (range) of {bench.pairs} adjacent pairs; inside the program at most"
-        f" {IN_WORKLOAD_MOST}",
+        f"Time under a profiler over time bare, median (range) of {bench.pairs} adjacent pairs; inside the program at"
+        f" most {IN_WORKLOAD_MOST}",
         ("program", "time", "bare / bare", "pitot --cpu", "perf record -g", "austin"),
         rows,
     )
     table(
         "What the agent counted of itself, median (range)",
-        ("program", "handler, % of the CPU time", "rate, % of what was asked for", "µs per sample", "not whole", "file"),
+        ("program", "handler, % of the CPU time", "rate, % of the asked", "µs per sample", "not whole", "file"),
         costs,
     )
     return result
@@ -182,7 +183,8 @@ def cost_row(name, runs, entry):
     share = [100 * one["handler_ns"] / one["cpu_ns"] for one in profiles]
     rate = [100 * one["samples"] * 1e9 / (one["cpu_ns"] * HZ) for one in profiles]
     each = [one["handler_ns"] / 1e3 / one["samples"] for one in profiles]
-    broken = [100 * (one["truncated"] + one["unmatched"] + one["busy"] + one["lost"]) / one["samples"] for one in profiles]
+    bad = ("truncated", "unmatched", "busy", "lost")
+    broken = [100 * sum(one[name] for name in bad) / one["samples"] for one in profiles]
     size = statistics.median(one["bytes"] for one in profiles)
     entry["agent"] = {"handler_share": share, "rate": rate, "sample_us": each, "not_whole": broken}
     kept = f"{'kept' if statistics.median(rate) >= RATE_LEAST else 'MISSED'}"
@@ -250,7 +252,8 @@ def many_threads(bench):
         judged = verdict(floor, tool)
         result[label] = {"floor": floor, "ratio": tool, **judged}
         kept = "kept" if statistics.median(tool) <= MANY_THREADS_MOST else "MISSED"
-        rows.append((label, spread_text(floor), f"{spread_text(tool)} (at most {MANY_THREADS_MOST}: {kept})", judged["text"]))
+        text = f"{spread_text(tool)} (at most {MANY_THREADS_MOST}: {kept})"
+        rows.append((label, spread_text(floor), text, judged["text"]))
     table(
         f"160 threads at {rate} samples per CPU second, median (range) of {bench.pairs} adjacent pairs",
         ("time", "bare / bare", "pitot --cpu / bare", "verdict"),
@@ -260,8 +263,8 @@ def many_threads(bench):
 
 
 def one_sample(bench):
-    """A warm sample of a stack of about 30 frames, Python and native: a long run less a short one, so that what is seen for
-    the first time is in neither."""
+    """A warm sample of a stack of about 30 frames, Python and native: a long run less a short one, so that what is
+    seen for the first time is in neither."""
     short, long = (60, 240) if bench.quick else (150, 900)
     runs = interleaved(
         max(3, bench.pairs // 3),

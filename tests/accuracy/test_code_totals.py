@@ -1,7 +1,9 @@
 """Sums of the code profile: weights against CPU time, in programs of many threads, short processes, and a kill."""
 
 import pytest
-from stage import within
+from stage import read_truth, within
+
+from code_profile import CodeProfile
 
 close = within(1)
 # What a process uses after the agent closed its file: giving its memory back.
@@ -46,6 +48,30 @@ def test_a_hundred_short_processes_are_all_there_with_their_time(code, work, way
     assert whole == within(1, 100 * END_S)(seen.truth["children_s"])
     # Before that they were loaded, which on a busy machine may take as long as a tenth of it.
     assert seen.code.seconds("short_work") >= 0.97 * 100 * 0.020, seen.code.describe()
+
+
+def test_a_daemon_is_followed(code, work, tmp_path):
+    told = tmp_path / "told"
+    seen = code(work("daemonise", 0.5, told))
+    truth = read_truth(told.read_text())["daemon_cpu_s"]
+    assert seen.code.seconds("burn_user_s") == within(2)(truth), seen.code.describe()
+    assert len(seen.code.processes) == 3
+
+
+def test_stages_side_by_side_keep_their_samples(profile_pipeline, work):
+    pair, shares = work("code_pair", 0.3), work("code_shares", 0.6)
+    stages = [
+        {"name": "pair", "needs": [], "run": pair},
+        {"name": "shares", "needs": [], "run": shares},
+    ]
+    seen = profile_pipeline(stages, "--cpu", "--jobs", "2")
+    code = CodeProfile(seen.run_file)
+    for stage in seen.report["stages"]:
+        own = {row["function"] for row in stage["profile"]["functions_by_total"]}
+        assert ("left" in own, "four_tenths" in own) == (stage["stage"] == "pair", stage["stage"] == "shares")
+        ids = {one["id"] for one in code.processes if stage["stage"] in one["executable"]}
+        weight = code.weight_where(lambda sample, ids=ids: sample.process["id"] in ids)
+        assert weight == within(2, 0.005)(seen.stages[stage["stage"]]["cpu_time_s"])
 
 
 def test_a_thousand_short_threads_are_all_there_with_their_time(code, work):

@@ -1,4 +1,5 @@
-"""What can go wrong around the CPU profiler: no room, no rights, kills and interrupts. The program goes on as if nothing were."""
+"""What can go wrong around the CPU profiler: no room, no rights, kills and interrupts. The program goes on as if
+nothing were."""
 
 import contextlib
 import os
@@ -13,35 +14,63 @@ from code_profile import CodeProfile
 from harness import FAILED, OK, UNAVAILABLE, query, wait_until
 
 
+BURNER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define KEPT __attribute__((noinline)) static
+
+static unsigned long state = 1;
+
+KEPT unsigned long down(int depth);
+
+KEPT unsigned long left(int depth)
+{
+    unsigned long got = down(depth);
+    __asm__("");
+    return got + 1;
+}
+
+KEPT unsigned long right(int depth)
+{
+    unsigned long got = down(depth);
+    __asm__("");
+    return got + 2;
+}
+
+KEPT unsigned long down(int depth)
+{
+    for (int i = 0; i < 30; i++)
+        state = state * 6364136223846793005u + 1442695040888963407u;
+    if (depth == 0)
+        return state;
+    return state >> 63 ? left(depth - 1) : right(depth - 1);
+}
+
+static double cpu(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+    double end = cpu() + (argc > 1 ? atof(argv[1]) : 1);
+    while (cpu() < end)
+        for (int i = 0; i < 1000; i++)
+            down(60);
+    puts("done");
+    return 0;
+}
+"""
+
+
 @pytest.fixture
 def burner(pitot):
-    """A program that works for as many seconds of CPU time as it is told, with a deep stack that changes all the time."""
-    pitot.write(
-        "burner.c",
-        """
-        #include <stdio.h>
-        #include <stdlib.h>
-        #include <time.h>
-        static double cpu(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
-        static unsigned long state = 1;
-        __attribute__((noinline)) static unsigned long down(int depth);
-        __attribute__((noinline)) static unsigned long left(int depth) { unsigned long a = down(depth); __asm__(""); return a + 1; }
-        __attribute__((noinline)) static unsigned long right(int depth) { unsigned long a = down(depth); __asm__(""); return a + 2; }
-        static unsigned long down(int depth)
-        {
-            for (int i = 0; i < 30; i++) state = state * 6364136223846793005u + 1442695040888963407u;
-            if (depth == 0) return state;
-            return state >> 63 ? left(depth - 1) : right(depth - 1);
-        }
-        int main(int c, char **v)
-        {
-            double end = cpu() + (c > 1 ? atof(v[1]) : 1);
-            while (cpu() < end) for (int i = 0; i < 1000; i++) down(60);
-            puts("done");
-            return 0;
-        }
-        """,
-    )
+    """A program that works for as many seconds of CPU time as it is told, its deep stack another each time."""
+    pitot.write("burner.c", BURNER)
     subprocess.run(["cc", "-O1", "-g", "-o", pitot.path("burner"), pitot.path("burner.c")], check=True)
     return pitot.path("burner")
 
@@ -103,7 +132,8 @@ def test_a_file_size_limit_leaves_the_program_alone(pitot, burner):
 def test_little_address_space_leaves_the_program_alone(pitot, burner):
     alone = subprocess.run(["/bin/sh", "-c", f"ulimit -v 20000; exec {burner} 0.2"], capture_output=True, check=False)
     assert alone.stdout == b"done\n"
-    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"ulimit -v 20000; exec {burner} 0.2")
+    script = f"ulimit -v 20000; exec {burner} 0.2"
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
     assert finished.out == "done\n" and finished.status == OK, finished
 
 
@@ -122,17 +152,30 @@ def test_a_program_may_remove_the_agents_folder(pitot, burner):
 
 def test_a_program_may_cut_the_agents_files(pitot, burner):
     """Truncated under a mapping: touching it would be SIGBUS. Only the profile may suffer."""
-    pitot.write("cut.sh", f'{burner} 0.6 & sleep 0.2; for f in $(find "$TMPDIR" -name "*.wire"); do : >"$f"; done; wait')
-    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", pitot.path("cut.sh"))
+    script = """
+        "$0" 0.6 &
+        until [ -n "$(find "$TMPDIR" -name "$!-*.wire")" ]; do :; done
+        for file in $(find "$TMPDIR" -name "*.wire"); do : >"$file"; done
+        wait
+    """
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script, burner)
     # Somebody who truncates them on purpose may get what he asked for; pitot itself must live and say something.
     assert finished.status in (OK, FAILED), finished
     assert query(pitot.path("run.pitot"), "PRAGMA integrity_check") == [("ok",)]
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"\xff" * 8192, os.urandom(30000)], ids=["empty", "zero", "ones", "random"])
-def test_garbage_among_the_wire_files_is_passed_over(pitot, burner, content):
-    pitot.write("garbage", content)
-    script = f'{burner} 0.2; d=$(dirname "$(find "$TMPDIR" -name "*.wire" | head -n 1)"); cp garbage "$d/99999-1.wire"; cp garbage "$d/x.wire"'
+GARBAGE = {"empty": b"", "zero": b"\0" * 4096, "ones": b"\xff" * 8192, "random": os.urandom(30000)}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_among_the_wire_files_is_passed_over(pitot, burner, kind):
+    pitot.write("garbage", GARBAGE[kind])
+    script = f"""
+        {burner} 0.2
+        folder=$(dirname "$(find "$TMPDIR" -name "*.wire" | head -n 1)")
+        cp garbage "$folder/99999-1.wire"
+        cp garbage "$folder/x.wire"
+    """
     finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script, status=OK)
     assert finished.out == "done\n"
     profile = CodeProfile(pitot.path("run.pitot"))
@@ -140,7 +183,8 @@ def test_garbage_among_the_wire_files_is_passed_over(pitot, burner, content):
 
 
 def test_an_interrupt_ends_a_profiled_run_and_keeps_its_samples(pitot, burner):
-    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"{burner} 0.3; touch ready; exec {burner} 60")
+    script = f"{burner} 0.3; touch ready; exec {burner} 60"
+    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
     wait_until(lambda: pitot.exists("ready"), "the program")
     os.killpg(process.pid, signal.SIGINT)
     finished = pitot.finish(process)
@@ -150,13 +194,14 @@ def test_an_interrupt_ends_a_profiled_run_and_keeps_its_samples(pitot, burner):
 
 
 def test_a_killed_pitot_leaves_nothing_behind(pitot, burner):
-    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", f"touch ready; exec {burner} 60")
+    script = f"touch ready; exec {burner} 60"
+    process = pitot.start("run", "-q", "--cpu", "-o", "run.pitot", "--", "/bin/sh", "-c", script)
     wait_until(lambda: pitot.exists("ready"), "the program")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     pitot.wait_for_silence()
     pitot.wait_for_clean_tmp()
-    assert pitot.statuses("run.pitot") == {"sh": "interrupted"} or "interrupted" in pitot.statuses("run.pitot").values()
+    assert list(pitot.statuses("run.pitot").values()) == ["interrupted"]
 
 
 def test_a_missing_agent_is_said_before_anything_runs(pitot):
@@ -174,25 +219,38 @@ def test_a_rate_that_makes_no_sense_is_a_usage_error(pitot, rate):
     assert finished.status == 64 and "--cpu" in finished.err and not pitot.exists("ran"), finished
 
 
-def test_perf_events_that_are_closed_still_give_samples(pitot, burner, root):
-    """Where perf_event_open is refused, a timer takes its place, and the profile says so."""
-    script = (
-        "import ctypes, os, struct, sys\n"
-        "libc = ctypes.CDLL(None)\n"
-        "def stmt(code, k, jt=0, jf=0): return struct.pack('HBBI', code, jt, jf, k)\n"
-        "text = stmt(0x20, 0) + stmt(0x15, 298, 0, 1) + stmt(0x06, 0x00050001) + stmt(0x06, 0x7fff0000)\n"
-        "memory = ctypes.create_string_buffer(text)\n"
-        "program = ctypes.create_string_buffer(struct.pack('HxxxxxxP', 4, ctypes.addressof(memory)))\n"
-        "assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0\n"
-        "os.execv(sys.argv[1], sys.argv[1:])\n"
-    )
-    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", "/usr/bin/python3", "-c", script, burner, "1", status=OK)
+# Refuses perf_event_open from here on, then starts its arguments.
+REFUSING = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+def row(code, k, then=0, otherwise=0):
+    return struct.pack("HBBI", code, then, otherwise, k)
+rows = row(0x20, 0) + row(0x15, 298, 0, 1) + row(0x06, 0x00050001) + row(0x06, 0x7FFF0000)
+memory = ctypes.create_string_buffer(rows)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(memory)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+REFUSED = ("/usr/bin/python3", "-c", REFUSING)
+
+
+def test_perf_events_that_are_closed_still_give_samples(pitot, burner):
+    """As in most containers: where perf_event_open is refused, a timer takes its place, and the profile says so."""
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", burner, "1", prefix=REFUSED, status=OK)
     assert finished.out == "done\n"
     profile = CodeProfile(pitot.path("run.pitot"))
-    (last,) = [process for process in profile.processes if process["executable"] == burner]
-    assert "perf" not in last["clock"] and last["samples"] > 50, last
-    assert last["weight_ns"] == pytest.approx(1e9, rel=0.02)
+    (process,) = profile.processes
+    assert "perf" not in process["clock"] and process["samples"] > 50, process
+    assert process["weight_ns"] == pytest.approx(1e9, rel=0.02)
     assert profile.share("down") > 60
+
+
+def test_a_program_that_sandboxes_what_it_starts_is_accounted_for(pitot, burner):
+    finished = pitot("run", "-q", "--cpu", "-o", "run.pitot", "--", *REFUSED, burner, "1", status=OK)
+    assert finished.out == "done\n"
+    profile = CodeProfile(pitot.path("run.pitot"))
+    seen = profile.seconds("main") + sum(gap["cpu_s"] for gap in profile.gaps)
+    assert seen == pytest.approx(1, rel=0.1), (profile.describe(), profile.gaps)
 
 
 def test_limits_of_the_parent_are_kept(pitot, burner):

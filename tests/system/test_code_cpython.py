@@ -1,8 +1,8 @@
 """CPython's own tests of signals, threads, processes and the like have the same results under the CPU profiler.
 
-Each module runs twice at the same time, alone and profiled. Where a test has another result, it is asked again by itself, both
-ways: only a difference that stays counts, since many of these tests depend on time. One Python by default, the system's where it has
-its test modules; all of them with PITOT_TEST_ALL=1.
+Each module runs twice at the same time, alone and profiled. Where a test has another result, it is asked again by
+itself, both ways: only a difference that stays counts, since many of these tests depend on time. One Python by
+default, the system's where it has its test modules; all of them with PITOT_TEST_ALL=1.
 """
 
 import os

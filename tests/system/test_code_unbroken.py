@@ -1,7 +1,8 @@
-"""Nothing breaks under the CPU profiler: programs that do what profilers stumble over say and do the same as without it.
+"""Nothing breaks under the CPU profiler: programs that do what profilers stumble over say and do the same as without
+it.
 
-Each program of unbroken/ checks itself and prints only what is the same in every run. It is run alone and with a high rate
-of samples, and both have to end in the same way with the same words. What was sampled must be there as well.
+Each program of unbroken/ checks itself and prints only what is the same in every run. It is run alone and with a high
+rate of samples, and both have to end in the same way with the same words. What was sampled must be there as well.
 """
 
 import os
@@ -77,7 +78,14 @@ def built(pitot):
 
 def run_alone(pitot, command, **options):
     return subprocess.run(
-        command, env=pitot.env, cwd=pitot.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False, **options
+        command,
+        env=pitot.env,
+        cwd=pitot.work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        **options,
     )
 
 
@@ -103,7 +111,7 @@ def test_a_difficult_program_does_the_same(pitot, built, name):
     profile = check_same(pitot, built(name, *PROGRAMS[name]))
     (first, *_) = profile.processes
     assert first["clock"] and first["samples"] > 20, first
-    # Unwinding got out of wherever the samples fell, and from a stack of the program's own making to its first function.
+    # Unwinding got out of wherever the samples fell; from a stack of the program's own making to its first function.
     if name == "coroutines":
         assert sum(sample.has("body") for sample in profile.measured()) >= 0.9 * len(profile.measured())
         return
@@ -175,7 +183,8 @@ def test_a_small_limit_of_open_files_does_the_same(pitot, built, files):
 
 
 def test_masks_and_environment_are_inherited_as_without(pitot):
-    script = "grep -E '^Sig(Blk|Ign|Pnd)' /proc/self/status; env | grep -v -E '^(LD_PRELOAD|PITOT_|_=)' | sort; ulimit -a"
+    masks = "grep -E '^Sig(Blk|Ign|Pnd)' /proc/self/status"
+    script = f"{masks}; env | grep -vE '^(LD_PRELOAD|PITOT_|_=)' | sort; ulimit -a"
     alone = run_alone(pitot, ["/bin/sh", "-c", script])
     finished, _, _ = run_profiled(pitot, ["/bin/sh", "-c", script])
     assert finished.out == alone.stdout.decode()
@@ -194,11 +203,10 @@ def test_a_preloaded_library_of_the_user_stays(pitot):
 
 @pytest.mark.parametrize("way", ["env -i", "env -u LD_PRELOAD"])
 def test_an_emptied_environment_is_followed_or_reported(pitot, built, way):
-    # Who clears the environment loses the agent with it, unless exec puts it back; either way the time is accounted for.
+    # Who clears the environment loses the agent with it, unless exec puts it back; the time is accounted for anyway.
     finished, status, profile = run_profiled(pitot, [*way.split(), *built("burn", "300")])
     assert status == 0 and finished.out == "burnt\n"
-    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
-    assert seen == pytest.approx(0.3, rel=0.1), (profile.gaps, profile.describe())
+    check_accounted_for(profile, 0.3)
 
 
 def test_a_static_program_is_reported_as_not_covered(pitot, built):
@@ -207,6 +215,35 @@ def test_a_static_program_is_reported_as_not_covered(pitot, built):
     (gap,) = profile.gaps
     assert "static" in gap["reason"] and gap["cpu_s"] == pytest.approx(0.4, rel=0.1)
     assert "static" in pitot("report", "run.pitot", status=OK).out
+
+
+def check_accounted_for(profile, seconds):
+    """Whether it is sampled or in a gap, the CPU time is somewhere."""
+    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
+    assert seen == pytest.approx(seconds, rel=0.1), (profile.gaps, profile.describe())
+
+
+STARTS = {"directly": [], "by a shell": ["/bin/sh", "-c", '"$0" "$@"; exit $?'], "by exec": ["env", "A=1"]}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_program_of_another_c_library_runs_and_is_reported(pitot, start):
+    """A loader that is not glibc's would refuse the agent, and with it the program."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("no musl here")
+    program = pitot.path("burn")
+    subprocess.run(["musl-gcc", "-D_GNU_SOURCE", "-o", program, os.path.join(SOURCES, "burn.c")], check=True)
+    finished, status, profile = run_profiled(pitot, [*STARTS[start], program, "400"])
+    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
+    (gap,) = profile.gaps
+    assert "C library" in gap["reason"] and gap["cpu_s"] == pytest.approx(0.4, rel=0.1), gap
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_a_program_with_a_sanitizer_starts(pitot, built, sanitizer):
+    finished, status, profile = run_profiled(pitot, built("burn", "400", flags=(f"-fsanitize={sanitizer}",)))
+    assert (status, finished.out, finished.err) == (0, "burnt\n", "")
+    check_accounted_for(profile, 0.4)
 
 
 def test_a_setuid_program_is_reported_as_not_covered(pitot, built, root):
@@ -229,8 +266,7 @@ def test_a_program_of_another_user_is_covered_or_reported(pitot, built, root):
     change = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     finished, status, profile = run_profiled(pitot, [*change, *built("burn", "400")])
     assert status == 0 and finished.out == "burnt\n"
-    seen = profile.seconds("work_ms") + sum(gap["cpu_s"] for gap in profile.gaps)
-    assert seen == pytest.approx(0.4, rel=0.1), (profile.gaps, profile.describe())
+    check_accounted_for(profile, 0.4)
 
 
 MAKEFILE = """
@@ -274,7 +310,8 @@ def test_two_profiled_runs_at_once_keep_apart(pitot, built):
 
 
 def test_a_crash_is_still_a_crash(pitot):
-    pitot.write("crash.c", "int main(void) { for (volatile long i = 0; i < 200000000; i++); return *(volatile int *)8; }")
+    spin = "for (volatile long i = 0; i < 200000000; i++);"
+    pitot.write("crash.c", f"int main(void) {{ {spin} return *(volatile int *)8; }}")
     subprocess.run(["cc", "-O1", "-g", "-o", pitot.path("crash"), pitot.path("crash.c")], check=True)
     _, status, profile = run_profiled(pitot, [pitot.path("crash")])
     assert status == -signal.SIGSEGV

@@ -27,7 +27,7 @@ struct stepper_miss {
 
 struct stepper {
 	struct agent_thread *thread;
-	bool on, stop, based;
+	volatile int on, stop, based; /* not bool: with a sanitizer that checks its values gcc reads it only once */
 	uint64_t steps, wrong, forgiven, most_steps;
 	uint64_t lengths_wrong;              /* instructions of which x86.c says another length than the processor */
 	uintptr_t forgive_low, forgive_high; /* misses with a leaf in here are only counted as forgiven */
@@ -152,7 +152,7 @@ static inline void stepper_begin(struct agent_thread *thread, uint64_t most_step
 static inline void stepper_end(void)
 {
 	stepper.stop = true;
-	while (*(volatile bool *)&stepper.on)
+	while (stepper.on)
 		;
 }
 

@@ -1,9 +1,9 @@
 /*
- * code.h - what the programs for the code profiler share: work that the compiler can neither drop nor fold together, and
- * the CPU time of a function as the calling thread's own clock has it.
+ * code.h - what the programs for the code profiler share: work that the compiler can neither drop nor fold together,
+ * and the CPU time of a function as the calling thread's own clock has it.
  *
- * A profiler is held against the time that was really used in the very run, not against what the program was meant to use:
- * every piece of work is timed with CLOCK_THREAD_CPUTIME_ID by its caller.
+ * A profiler is held against the time that was really used in the very run, not against what the program was meant to
+ * use: every piece of work is timed with CLOCK_THREAD_CPUTIME_ID by its caller.
  */
 #ifndef PITOT_TESTS_ACCURACY_CODE_H
 #define PITOT_TESTS_ACCURACY_CODE_H
@@ -43,7 +43,7 @@ static inline void truth_cpu(void)
 	truth("cpu_s", clock_s(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* Turns of code_mix in a millisecond on a machine of today, roughly: how long they took is for the caller to measure. */
+/* Turns of code_mix in a millisecond on a machine of today, roughly: the caller measures how long they took. */
 #define CODE_STEPS_PER_MS 400000
 
 #endif

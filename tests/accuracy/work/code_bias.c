@@ -1,6 +1,6 @@
 /*
- * code_bias CALLS MILLISECONDS - a cheap function that is called CALLS times, and a dear one that is called once. A profiler
- * that does work for each call makes the cheap one look dear.
+ * code_bias CALLS MILLISECONDS - a cheap function that is called CALLS times, and a dear one that is called once. A
+ * profiler that does work for each call makes the cheap one look dear.
  */
 #include "code.h"
 

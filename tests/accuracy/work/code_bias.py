@@ -1,5 +1,5 @@
-"""code_bias CALLS TURNS - a cheap function that is called CALLS times, and a dear one that is called once. Tells the CPU time of
-each; the loop that calls the cheap one is timed without it as well."""
+"""code_bias CALLS TURNS - a cheap function that is called CALLS times, and a dear one that is called once. Tells
+the CPU time of each; the loop that calls the cheap one is timed without it as well."""
 
 import sys
 import time

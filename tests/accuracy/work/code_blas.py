@@ -1,5 +1,5 @@
-"""code_blas SECONDS - numpy multiplies matrices in one line, with the library's threads; another line works alone. Tells the CPU
-time of both: what the library's threads use while they wait for more is the first line's too."""
+"""code_blas SECONDS - numpy multiplies matrices in one line, with the library's threads; another line works alone.
+Tells the CPU time of both: what the library's threads use while they wait for more is the first line's too."""
 
 import sys
 import time

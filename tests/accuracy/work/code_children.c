@@ -1,6 +1,6 @@
 /*
- * code_children COUNT MILLISECONDS fork|exec|threads - one after the other, COUNT short-lived children that each use that much
- * CPU time in a function of their own. Tells what they used, as the kernel counted it.
+ * code_children COUNT MILLISECONDS fork|exec|threads - one after the other, COUNT short-lived children that each use
+ * that much CPU time in a function of their own. Tells what they used, as the kernel counted it.
  */
 #include "code.h"
 

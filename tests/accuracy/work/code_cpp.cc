@@ -1,6 +1,6 @@
 /*
- * code_cpp ROUNDS - C++: a member of a template class, a lambda, and exceptions that unwind through several frames, so that
- * samples fall into the unwinder itself. Tells how many were thrown and caught.
+ * code_cpp ROUNDS - C++: a member of a template class, a lambda, and exceptions that unwind through several frames,
+ * so that samples fall into the unwinder itself. Tells how many were thrown and caught.
  */
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,6 @@
 /*
- * code_deep DEPTH MILLISECONDS - a function that calls itself DEPTH deep, without frame pointers, and works at the bottom.
+ * code_deep DEPTH MILLISECONDS - a function that calls itself DEPTH deep, without frame pointers, and works at the
+ * bottom.
  */
 #include "code.h"
 

@@ -1,4 +1,5 @@
-"""code_deep DEPTH SECONDS - a function that calls itself DEPTH deep, every tenth time through C, and works at the bottom."""
+"""code_deep DEPTH SECONDS - a function that calls itself DEPTH deep, every tenth time through C, and works at the
+bottom."""
 
 import functools
 import sys

@@ -1,6 +1,6 @@
 /*
- * code_embed SECONDS - a C program with a Python interpreter inside: C calls Python, which works and calls back into C, which
- * calls Python again.
+ * code_embed SECONDS - a C program with a Python interpreter inside: C calls Python, which works and calls back into
+ * C, which calls Python again.
  */
 #include <Python.h>
 

@@ -1,6 +1,7 @@
-"""code_everything SECONDS - Python in all its shapes, in turns: plain calls, methods, properties, generators, generators in
-generators, comprehensions, coroutines, closures that C calls back, sorting with a key, exceptions, context managers,
-iterators, imports, classes being made, regular expressions, weak references, threads. Tells the CPU time."""
+"""code_everything SECONDS - Python in all its shapes, in turns: plain calls, methods, properties, generators,
+generators in generators, comprehensions, coroutines, closures that C calls back, sorting with a key, exceptions,
+context managers, iterators, imports, classes being made, regular expressions, weak references, threads. Tells the
+CPU time."""
 
 import asyncio
 import contextlib

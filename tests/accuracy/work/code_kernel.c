@@ -11,7 +11,7 @@ enum { CHUNK = 1 << 18 };
 
 static char buffer[CHUNK];
 
-/* A read of /dev/zero ends early when any signal arrives; were its rest left out, the turns would follow the samples. */
+/* A read of /dev/zero ends early when a signal arrives; were its rest left out, the turns would follow the samples. */
 static CODE_FUNCTION void reads(int zeros, uint64_t bytes)
 {
 	for (ssize_t got; bytes; bytes -= (uint64_t)got) {

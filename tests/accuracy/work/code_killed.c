@@ -1,6 +1,6 @@
 /*
- * code_killed SECONDS - a child works and writes into shared memory how much CPU time it has used; after SECONDS of it the
- * parent kills it. Tells the last that the child had written.
+ * code_killed SECONDS - a child works and writes into shared memory how much CPU time it has used; after SECONDS of
+ * it the parent kills it. Tells the last that the child had written.
  */
 #include "code.h"
 

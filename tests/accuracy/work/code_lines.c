@@ -1,6 +1,6 @@
 /*
- * code_lines ROUNDS - a function whose time is in lines that are known: those with a remark "hot" hold it, most of it the
- * "hottest" one. Divisions that wait for each other cannot be moved to another line.
+ * code_lines ROUNDS - a function whose time is in lines that are known: those with a remark "hot" hold it, most of it
+ * the "hottest" one. Divisions that wait for each other cannot be moved to another line.
  */
 #include "code.h"
 

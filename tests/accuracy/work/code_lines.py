@@ -1,4 +1,5 @@
-"""code_lines SECONDS - a function whose time is in two lines that are known: those with a remark. Tells the CPU time of each."""
+"""code_lines SECONDS - a function whose time is in two lines that are known: those with a remark. Tells the CPU
+time of each."""
 
 import sys
 import time

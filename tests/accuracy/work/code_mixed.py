@@ -1,4 +1,5 @@
-"""code_mixed SECONDS - about 70 % of the CPU time in Python's own bytecode, 30 % in a C library that Python calls. Tells both."""
+"""code_mixed SECONDS - about 70 % of the CPU time in Python's own bytecode, 30 % in a C library that Python calls.
+Tells both."""
 
 import hashlib
 import sys

@@ -1,5 +1,6 @@
 /*
- * code_pair SECONDS - two threads that use equal CPU time: one profiler's 80/20 for two equal threads is where this comes from.
+ * code_pair SECONDS - two threads that use equal CPU time: one profiler's 80/20 for two equal threads is where this
+ * comes from.
  */
 #include "code.h"
 

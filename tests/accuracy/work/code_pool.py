@@ -1,5 +1,5 @@
-"""code_pool METHOD WORKERS SECONDS - multiprocessing with fork, spawn or forkserver: each worker uses SECONDS of CPU time in a
-function of its own. Tells each worker's process id and CPU time."""
+"""code_pool METHOD WORKERS SECONDS - multiprocessing with fork, spawn or forkserver: each worker uses SECONDS of
+CPU time in a function of its own. Tells each worker's process id and CPU time."""
 
 import multiprocessing
 import os

@@ -1,6 +1,7 @@
 /*
- * code_signals SECONDS - a program that lives by signals: SIGPROF from setitimer and SIGALRM from another timer, each handler
- * with work of its own, beside ordinary work. Tells how often each came, and the CPU time of each of the three.
+ * code_signals SECONDS - a program that lives by signals: SIGPROF from setitimer and SIGALRM from another timer, each
+ * handler with work of its own, beside ordinary work. Tells how often each came, and the CPU time of each of the
+ * three.
  */
 #include "code.h"
 

@@ -1,5 +1,5 @@
-"""code_tasks SECONDS - asyncio tasks with names, of which one works three times as much as the other, at the end of a chain of
-coroutines that await each other. Tells the CPU time of each."""
+"""code_tasks SECONDS - asyncio tasks with names, of which one works three times as much as the other, at the end of
+a chain of coroutines that await each other. Tells the CPU time of each."""
 
 import asyncio
 import sys

@@ -1,6 +1,7 @@
 /*
- * code_threads BUSY IDLE SECONDS - BUSY threads use SECONDS of CPU time each; IDLE ones work for a moment, sleep for a
- * moment, a few hundred microseconds each, until those have ended. Tells the CPU time of the process and what each kind used.
+ * code_threads BUSY IDLE SECONDS - BUSY threads use SECONDS of CPU time each; IDLE ones work for a moment, sleep for
+ * a moment, a few hundred microseconds each, until those have ended. Tells the CPU time of the process and what each
+ * kind used.
  */
 #include "code.h"
 

@@ -1,6 +1,6 @@
 /*
- * altstack - handlers on stacks of their own, as small as they used to be, with a fence below each that must stay as it is;
- * and threads with the smallest stack there is.
+ * altstack - handlers on stacks of their own, as small as they used to be, with a fence below each that must stay as
+ * it is; and threads with the smallest stack there is.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * closing - a daemon's habit: every descriptor is closed, in every way, and numbers are taken as they come; then threads and
- * children.
+ * closing - a daemon's habit: every descriptor is closed, in every way, and numbers are taken as they come; then
+ * threads and children.
  */
 #include "unbroken.h"
 

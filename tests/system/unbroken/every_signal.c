@@ -1,5 +1,6 @@
 /*
- * every_signal - handlers for all signals, each sent once; then all of them blocked while the program works; then all ignored.
+ * every_signal - handlers for all signals, each sent once; then all of them blocked while the program works; then all
+ * ignored.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * exceptions - thrown through many frames in four threads at once, with destructors on the way, rethrown, carried over to
- * another thread; and a thread that is cancelled inside of it.
+ * exceptions - thrown through many frames in four threads at once, with destructors on the way, rethrown, carried
+ * over to another thread; and a thread that is cancelled inside of it.
  */
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,6 @@
 /*
- * few_files - lowers its own limit of open files, opens as many as are left, and works with threads when there are none left.
+ * few_files - lowers its own limit of open files, opens as many as are left, and works with threads when there are
+ * none left.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * forking - fork from one of several threads that all work; the child works, makes threads and forks itself. Also fork in a
- * signal handler, and a child that outlives its parent.
+ * forking - fork from one of several threads that all work; the child works, makes threads and forks itself. Also
+ * fork in a signal handler, and a child that outlives its parent.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * interrupted - system calls that a signal can interrupt, thousands of them between moments of work: none may end early because
- * of a signal that the program knows nothing of, and a sleep lasts as long as it was asked to.
+ * interrupted - system calls that a signal can interrupt, thousands of them between moments of work: none may end
+ * early because of a signal that the program knows nothing of, and a sleep lasts as long as it was asked to.
  */
 #include "unbroken.h"
 

@@ -1,5 +1,6 @@
 /*
- * jailed FOLDER - changes its root to an empty folder, without /proc, and gives up being root; works on with threads and children.
+ * jailed FOLDER - changes its root to an empty folder, without /proc, and gives up being root; works on with threads
+ * and children.
  */
 #include "unbroken.h"
 

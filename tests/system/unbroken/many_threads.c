@@ -1,6 +1,6 @@
 /*
- * many_threads COUNT - that many threads one after the other, four at a time, each of them gone after a moment. Some are
- * detached, some cancelled, some leave by pthread_exit.
+ * many_threads COUNT - that many threads one after the other, four at a time, each of them gone after a moment. Some
+ * are detached, some cancelled, some leave by pthread_exit.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * sandboxed WAY - a program that forbids itself system calls: with an error for those that a profiler uses, or with death for
- * all that it does not need itself, and then goes on to do what profilers put their hooks into.
+ * sandboxed WAY - a program that forbids itself system calls: with an error for those that a profiler uses, or with
+ * death for all that it does not need itself, and then goes on to do what profilers put their hooks into.
  *
  * Nothing after the filter may use a clock of CPU time: that is a system call too.
  */

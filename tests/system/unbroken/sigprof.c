@@ -1,6 +1,6 @@
 /*
- * sigprof - a program with the timers that profilers like to take: SIGPROF, SIGVTALRM and SIGALRM, with their handlers and
- * settings as it left them.
+ * sigprof - a program with the timers that profilers like to take: SIGPROF, SIGVTALRM and SIGALRM, with their
+ * handlers and settings as it left them.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * sigurg - a program that uses SIGURG itself, in every way: each one that it sends comes exactly once, none comes that it did
- * not send, and what it asks about handlers and masks is what it set.
+ * sigurg - a program that uses SIGURG itself, in every way: each one that it sends comes exactly once, none comes
+ * that it did not send, and what it asks about handlers and masks is what it set.
  */
 #include "unbroken.h"
 

@@ -1,6 +1,6 @@
 /*
- * spawning - all ways to start a program: vfork, posix_spawn, system, popen, clone, execve with an environment of one's own.
- * Also from a thread, and a fork that goes on for a while without exec.
+ * spawning - all ways to start a program: vfork, posix_spawn, system, popen, clone, execve with an environment of
+ * one's own. Also from a thread, and a fork that goes on for a while without exec.
  */
 #include "unbroken.h"
 

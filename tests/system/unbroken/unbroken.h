@@ -1,8 +1,9 @@
 /*
- * unbroken.h - what the programs share that must not notice a profiler: work to be sampled, and checks that end the program.
+ * unbroken.h - what the programs share that must not notice a profiler: work to be sampled, and checks that end the
+ * program.
  *
- * A program prints only what is the same in every run. The test runs it without and with the profiler and wants the same
- * output and the same end.
+ * A program prints only what is the same in every run. The test runs it without and with the profiler and wants the
+ * same output and the same end.
  */
 #ifndef PITOT_TESTS_UNBROKEN_H
 #define PITOT_TESTS_UNBROKEN_H
