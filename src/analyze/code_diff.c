@@ -1,6 +1,7 @@
 /* code_diff.c - see code_diff.h. */
 #include "analyze/code_diff.h"
 #include "analyze/code_groups.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,24 +49,12 @@ void code_side_free(struct code_side *side)
 	free(side);
 }
 
-/* "__init__.py" alone would be every package's. */
-static const char *telling_name(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
-	if (strncmp(base, "__", 2) != 0 || base - path < 2)
-		return base;
-	const char *at = base - 1;
-	while (at > path && at[-1] != '/')
-		at--;
-	return at;
-}
-
 static char *function_name(const struct code_frame *frame)
 {
 	const char *place = frame->file ? frame->file : frame->module;
 	if (!place)
 		return mem_strdup(frame->function);
-	return mem_printf("%s (%s)", frame->function, telling_name(place));
+	return mem_printf("%s (%s)", frame->function, file_telling_name(place));
 }
 
 static struct code_side_stage *stage_of(struct code_side *side, const char *name)

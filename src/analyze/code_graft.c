@@ -1,5 +1,6 @@
 /* code_graft.c - see code_graft.h. */
 #include "analyze/code_graft.h"
+#include "base/file.h"
 
 #include <string.h>
 
@@ -33,17 +34,11 @@ struct code_graft {
 	struct presence_list *presences; /* process after process, POOL_COUNT of each */
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static uint8_t pool_of_module(const char *module)
 {
 	if (!module)
 		return NO_POOL;
-	const char *name = base_name(module);
+	const char *name = file_base_name(module);
 	for (size_t i = 0; i < POOL_COUNT; i++)
 		if (strncmp(name, pools[i], strlen(pools[i])) == 0)
 			return (uint8_t)(i + 1);
@@ -62,7 +57,7 @@ static bool is_loader(const struct profile_frame *frame)
 		return true;
 	if (frame->kind != FRAME_NATIVE || !frame->module)
 		return false;
-	const char *name = base_name(frame->module);
+	const char *name = file_base_name(frame->module);
 	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
 		if (strncmp(name, loaders[i], strlen(loaders[i])) == 0)
 			return true;

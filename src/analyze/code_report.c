@@ -10,6 +10,7 @@
 #include "analyze/code_quality.h"
 #include "analyze/code_rows.h"
 #include "analyze/code_work.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <string.h>
@@ -149,17 +150,11 @@ static void add_tasks(const struct code_rows_of *of, struct code_report *out)
 	free(sums);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static int by_executable(const void *a, const void *b)
 {
 	const struct code_process *x = a, *y = b;
 	const char *first = x->process->executable, *second = y->process->executable;
-	return strcmp(base_name(first ? first : "?"), base_name(second ? second : "?"));
+	return strcmp(file_base_name(first ? first : "?"), file_base_name(second ? second : "?"));
 }
 
 /* `processes` are in no order yet: they may be sorted by what they ran. */
@@ -170,7 +165,7 @@ static void add_programs(const struct code_rows_of *of, struct code_report *out)
 		qsort(out->processes.items, out->processes.len, sizeof(*out->processes.items), by_executable);
 	for (size_t i = 0; i < out->processes.len; i++) {
 		const struct code_process *process = &out->processes.items[i];
-		const char *name = process->process->executable ? base_name(process->process->executable) : "?";
+		const char *name = process->process->executable ? file_base_name(process->process->executable) : "?";
 		if (out->programs.len == 0 || strcmp(vec_last(&out->programs)->name, name) != 0) {
 			vec_push(&out->programs, ((struct code_program){.name = name}));
 			ns = samples = 0;

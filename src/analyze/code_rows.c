@@ -1,5 +1,6 @@
 /* code_rows.c - see code_rows.h. */
 #include "analyze/code_rows.h"
+#include "base/file.h"
 
 #include <math.h>
 #include <string.h>
@@ -280,18 +281,12 @@ void code_rows_rank(const struct code_rows_of *of, enum code_grouping grouping, 
 	code_rows_sort(out, by_total);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 char *code_row_words(const struct code_row *row)
 {
 	const char *name = row->function ? row->function : "?", *place = row->file ? row->file : row->module;
 	if (!place)
 		return mem_strdup(name);
 	if (row->file && row->line > 0)
-		return mem_printf("%s (%s:%d)", name, base_name(place), row->line);
-	return mem_printf("%s (%s)", name, base_name(place));
+		return mem_printf("%s (%s:%d)", name, file_base_name(place), row->line);
+	return mem_printf("%s (%s)", name, file_base_name(place));
 }

@@ -216,12 +216,12 @@ static void map_frames(struct build *build)
 	}
 }
 
-static bool has_stage(const struct code_select *select, int64_t stage_id)
+bool code_select_has_stage(const struct code_select *select, int64_t stage_id)
 {
 	for (size_t i = 0; i < select->stage_count; i++)
 		if (select->stage_ids[i] == stage_id)
 			return true;
-	return select->stage_count == 0;
+	return !select->stage_ids;
 }
 
 static void choose_threads(struct build *build)
@@ -230,7 +230,7 @@ static void choose_threads(struct build *build)
 	for (size_t i = 0; i < build->profile->threads.len; i++) {
 		const struct profile_thread *thread = &build->profile->threads.items[i];
 		const struct profile_process *process = &build->profile->processes.items[thread->process_id - 1];
-		build->chosen[i] = has_stage(select, process->stage_id) &&
+		build->chosen[i] = code_select_has_stage(select, process->stage_id) &&
 				   (!select->pid || select->pid == process->pid) &&
 				   (!select->tid || select->tid == thread->tid);
 	}

@@ -29,10 +29,10 @@ enum code_view {
 };
 
 struct code_select {
-	const int64_t *stage_ids; /* only of these */
-	size_t stage_count;       /* 0: of all */
-	int pid, tid;             /* 0: any */
-	uint64_t from_ns, to_ns;  /* since the run began; to_ns 0: to the end */
+	const int64_t *stage_ids; /* only of these; NULL: of all */
+	size_t stage_count;
+	int pid, tid;            /* 0: any */
+	uint64_t from_ns, to_ns; /* since the run began; to_ns 0: to the end */
 	enum code_view view;
 	bool by_line; /* frames of one function but other lines are apart; else one frame with line 0 */
 	bool graft_workers;
@@ -82,6 +82,7 @@ struct code_tree {
 const char *code_view_name(enum code_view view);
 int code_view_find(const char *name); /* -1 where there is none */
 
+bool code_select_has_stage(const struct code_select *select, int64_t stage_id);
 void code_tree_build(const struct profile_data *profile, const struct code_select *select, struct code_tree *out);
 void code_tree_fini(struct code_tree *tree);
 

@@ -151,6 +151,23 @@ char *file_join(const char *base, const char *relative)
 	return mem_printf("%s%s%s", base, base[length - 1] == '/' ? "" : "/", relative);
 }
 
+const char *file_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *file_telling_name(const char *path)
+{
+	const char *base = file_base_name(path);
+	if (strncmp(base, "__", 2) != 0 || base - path < 2)
+		return base;
+	const char *at = base - 1;
+	while (at > path && at[-1] != '/')
+		at--;
+	return at;
+}
+
 static const char *root(const char *variable, const char *usual)
 {
 	const char *moved = getenv(variable);

@@ -22,6 +22,10 @@ char *file_make_temp_dir(struct err *err);
 ssize_t file_read_small(const char *path, char *out, size_t size);
 /* `base`/`relative`, or `relative` where that is absolute. Owned by the caller. */
 char *file_join(const char *base, const char *relative);
+/* The last part of a path, borrowed from it. The second with the folder before it where the name is "__init__.py" or the like,
+ * which alone would be every package's. */
+const char *file_base_name(const char *path);
+const char *file_telling_name(const char *path);
 
 const char *file_procfs(void);
 const char *file_sysfs(void);

@@ -141,6 +141,8 @@ static int show_folded(const struct diff_args *args, const struct delta_runs *ru
 	for (int side = 0; side < 2 && !code; side++) {
 		struct stage_ids ids = {0};
 		select_stages(runs->sides[side].items[0], args, &ids);
+		/* A stage that only the other side has: nothing, not everything. */
+		vec_reserve(&ids, 1);
 		struct code_select select = {.stage_ids = ids.items, .stage_count = ids.len, .graft_workers = true};
 		code_tree_build(profiles[side], &select, &trees[side]);
 		vec_fini(&ids);

@@ -4,6 +4,7 @@
  * `python3 -u train.py` is better called "train" than "python3": interpreters are looked through, to the script or
  * module that they run.
  */
+#include "base/file.h"
 #include "base/str.h"
 #include "config/load.h"
 
@@ -25,15 +26,9 @@ static const struct interpreter interpreters[] = {
 	{"node", "r", false}, {"Rscript", "", false},  {"julia", "", false},
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static const struct interpreter *find_interpreter(const char *program)
 {
-	const char *name = base_name(program);
+	const char *name = file_base_name(program);
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
 		size_t length = strlen(interpreters[i].name);
 		if (strncmp(name, interpreters[i].name, length) == 0 &&
@@ -50,7 +45,7 @@ static char *script_name(const struct interpreter *interpreter, const char *cons
 		const char *word = words[i];
 		size_t length = strlen(word);
 		if (word[0] != '-' || !word[1]) {
-			const char *name = base_name(word), *dot = strrchr(name, '.');
+			const char *name = file_base_name(word), *dot = strrchr(name, '.');
 			return mem_strndup(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 		}
 		if (word[1] == '-')
@@ -61,7 +56,7 @@ static char *script_name(const struct interpreter *interpreter, const char *cons
 		if (interpreter->is_shell && word[length - 1] == 'c' && has_next) {
 			const char *first = words[i + 1] + strspn(words[i + 1], " \t\n");
 			char *program = mem_strndup(first, strcspn(first, " \t\n;|&"));
-			char *name = mem_strdup(base_name(program));
+			char *name = mem_strdup(file_base_name(program));
 			free(program);
 			return name;
 		}
@@ -79,7 +74,7 @@ static char *name_command(const char *const *argv, size_t count)
 	char *name = interpreter ? script_name(interpreter, argv + 1, count - 1) : NULL;
 	if (!name || !name[0] || strspn(name, ".") == strlen(name)) {
 		free(name);
-		name = mem_strdup(base_name(argv[0]));
+		name = mem_strdup(file_base_name(argv[0]));
 	}
 	if (strlen(name) > MAX_NAME_BYTES)
 		name[MAX_NAME_BYTES] = '\0';

@@ -22,18 +22,12 @@ const struct overlay_format *overlay_format_find(const char *path)
 	return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 char *overlay_path(const struct overlay_spec *overlay, size_t at, const char *dir)
 {
 	if (!dir)
-		return mem_printf("<copy of %s>", base_name(overlay->file));
+		return mem_printf("<copy of %s>", file_base_name(overlay->file));
 	/* The name stays visible, and two files of the same name do not meet. */
-	return mem_printf("%s/%zu-%s", dir, at, base_name(overlay->file));
+	return mem_printf("%s/%zu-%s", dir, at, file_base_name(overlay->file));
 }
 
 static bool is_one_of(const char *text, const char *const *words, size_t count)
@@ -134,7 +128,7 @@ static int write_copy(const struct pipeline *pipeline, size_t at, const char *di
 {
 	const struct overlay_spec *overlay = &pipeline->overlays.items[at];
 	char *text = NULL, *path = overlay_path(overlay, at, dir);
-	char *original_dir = mem_strndup(overlay->file, (size_t)(base_name(overlay->file) - overlay->file));
+	char *original_dir = mem_strndup(overlay->file, (size_t)(file_base_name(overlay->file) - overlay->file));
 	struct overlay_work work = {overlay, pipeline->path ? pipeline->path : "pipeline", original_dir, err};
 	struct str copy = {0};
 	size_t size;

@@ -1,5 +1,6 @@
 /* code_words.c - see code_words.h. */
 #include "render/code_words.h"
+#include "base/file.h"
 #include "render/format.h"
 #include "render/text.h"
 
@@ -11,28 +12,10 @@
 enum { GAPS_TOLD = 3 };
 static const double stage_matters = 0.05; /* of the run's CPU time */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-/* "__init__.py" says nothing without its folder. */
-static const char *telling_name(const char *path)
-{
-	const char *base = base_name(path);
-	if (strncmp(base, "__", 2) != 0 || base - path < 2)
-		return base;
-	const char *at = base - 1;
-	while (at > path && at[-1] != '/')
-		at--;
-	return at;
-}
-
 /* The tag of a Python extension is longer than its name and the same for all. */
 static void append_module(const char *path, struct str *out)
 {
-	const char *name = telling_name(path), *tag = strstr(name, ".cpython-");
+	const char *name = file_telling_name(path), *tag = strstr(name, ".cpython-");
 	if (tag && str_ends(name, ".so")) {
 		str_append_bytes(out, name, (size_t)(tag - name));
 		name = ".so";
@@ -53,7 +36,7 @@ void code_words_place(const struct code_row *row, struct str *out)
 		code_words_module(row, out);
 		return;
 	}
-	str_append(out, telling_name(row->file));
+	str_append(out, file_telling_name(row->file));
 	if (row->line > 0)
 		str_appendf(out, ":%d", row->line);
 }
@@ -130,7 +113,7 @@ void code_words_path(const struct code_report *code, size_t most_columns, bool u
 		told++;
 		const struct code_row *row = &path->items.items[i];
 		bool script = row->file && strcmp(row->function, "<module>") == 0;
-		str_append(&words, script ? telling_name(row->file) : row->function);
+		str_append(&words, script ? file_telling_name(row->file) : row->function);
 		if (out->len) {
 			str_append(&words, arrow);
 			str_append(&words, str_text(out));

@@ -8,6 +8,7 @@
  *
  * Perfetto drops what lies deeper than 512 levels; below CHROME_DEPTH one slice stands for the rest.
  */
+#include "base/file.h"
 #include "base/json.h"
 #include "render/export_timeline.h"
 #include "render/exports.h"
@@ -111,7 +112,7 @@ static void add_thread(struct trace *trace, size_t from, size_t to)
 
 static bool process_selected(const struct code_tree *tree, const struct profile_process *process)
 {
-	return export_stage_selected(tree, process->stage_id) &&
+	return code_select_has_stage(&tree->select, process->stage_id) &&
 	       (tree->select.pid == 0 || tree->select.pid == process->pid);
 }
 
@@ -127,7 +128,7 @@ static void add_processes(struct trace *trace)
 				      .pid = process->pid,
 				      .tid = process->pid,
 				      .node = (uint32_t)i + 1,
-				      .name = process->executable ? export_base_name(process->executable) : "process",
+				      .name = process->executable ? file_base_name(process->executable) : "process",
 				      .category = "process"};
 		add(trace, event);
 		event.phase = 'e';
@@ -141,7 +142,7 @@ static void add_stages(struct trace *trace)
 	const struct run_record *record = trace->report->record;
 	for (size_t i = 0; i < record->stages.len; i++) {
 		const struct stage_row *row = &record->stages.items[i].row;
-		if (row->end_ns <= row->start_ns || !export_stage_selected(trace->tree, row->id))
+		if (row->end_ns <= row->start_ns || !code_select_has_stage(&trace->tree->select, row->id))
 			continue;
 		struct event event = {.at_ns = row->start_ns,
 				      .dur_ns = row->end_ns - row->start_ns,
@@ -264,13 +265,13 @@ static void put_names(struct json *json, const struct trace *trace)
 	const struct run_record *record = trace->report->record;
 	put_metadata(json, "process_name", PIPELINE_PID, PIPELINE_PID, "pipeline");
 	for (size_t i = 0; i < record->stages.len; i++)
-		if (export_stage_selected(trace->tree, record->stages.items[i].row.id))
+		if (code_select_has_stage(&trace->tree->select, record->stages.items[i].row.id))
 			put_metadata(json, "thread_name", PIPELINE_PID,
 				     PIPELINE_PID + record->stages.items[i].row.position,
 				     record->stages.items[i].row.name);
 	for (size_t i = 0; i < profile->processes.len; i++) {
 		const struct profile_process *process = &profile->processes.items[i];
-		const char *name = process->executable ? export_base_name(process->executable) : "process";
+		const char *name = process->executable ? file_base_name(process->executable) : "process";
 		if (process_selected(trace->tree, process))
 			put_metadata(json, "process_name", process->pid, process->pid, name);
 	}
@@ -287,7 +288,7 @@ static void collect(struct trace *trace)
 	}
 	for (size_t i = 0; i < trace->report->stages.len; i++) {
 		const struct report_stage *stage = &trace->report->stages.items[i];
-		if (stage->last && export_stage_selected(trace->tree, stage->last->row.id))
+		if (stage->last && code_select_has_stage(&trace->tree->select, stage->last->row.id))
 			add_series(trace, stage);
 	}
 	if (trace->events.len)

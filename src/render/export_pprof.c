@@ -276,7 +276,7 @@ static void put_program(struct pprof *pprof)
 	const struct profile_process *best = NULL;
 	for (size_t i = 0; i < profile->processes.len; i++) {
 		const struct profile_process *process = &profile->processes.items[i];
-		if (export_stage_selected(pprof->tree, process->stage_id) && process->executable &&
+		if (code_select_has_stage(&pprof->tree->select, process->stage_id) && process->executable &&
 		    (!best || process->weight_ns > best->weight_ns))
 			best = process;
 	}

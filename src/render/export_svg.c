@@ -10,6 +10,7 @@
  * the note under the title says so.
  */
 #include "base/clock.h"
+#include "base/file.h"
 #include "render/export_words.h"
 #include "render/exports.h"
 #include "render/format.h"
@@ -101,7 +102,7 @@ static void put_cut(struct str *out, const char *text)
 static void put_place(struct str *out, const struct code_frame *frame)
 {
 	struct str place = {0};
-	const char *module = frame->module ? export_base_name(frame->module) : NULL;
+	const char *module = frame->module ? file_base_name(frame->module) : NULL;
 	if (frame->file) {
 		export_cut(&place, frame->file, NAME_BYTES);
 		if (export_frame_line(frame))

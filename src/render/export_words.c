@@ -1,13 +1,8 @@
 /* export_words.c - see export_words.h. */
 #include "render/export_words.h"
+#include "base/file.h"
 
 #include <string.h>
-
-const char *export_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 int export_frame_line(const struct code_frame *frame)
 {
@@ -24,7 +19,7 @@ void export_frame_name(struct str *out, const struct code_frame *frame)
 	put_function(out, frame);
 	if (frame->kind != FRAME_PYTHON || !frame->file)
 		return;
-	str_appendf(out, " (%s", export_base_name(frame->file));
+	str_appendf(out, " (%s", file_base_name(frame->file));
 	if (export_frame_line(frame))
 		str_appendf(out, ":%d", export_frame_line(frame));
 	str_append_char(out, ')');
@@ -34,7 +29,7 @@ void export_frame_place(struct str *out, const struct code_frame *frame)
 {
 	put_function(out, frame);
 	if (frame->kind == FRAME_PYTHON && frame->file)
-		str_appendf(out, " (%s)", export_base_name(frame->file));
+		str_appendf(out, " (%s)", file_base_name(frame->file));
 }
 
 const char *export_pathless_name(const struct code_tree *tree)
@@ -46,7 +41,7 @@ const char *export_pathless_name(const struct code_tree *tree)
 
 void export_process_name(struct str *out, const struct profile_process *process)
 {
-	const char *program = process->executable ? export_base_name(process->executable) : "process";
+	const char *program = process->executable ? file_base_name(process->executable) : "process";
 	str_appendf(out, "%s-%d", program, process->pid);
 }
 
@@ -72,14 +67,6 @@ const char *export_stage_name(const struct report *report, int64_t stage_id)
 		if (record->stages.items[i].row.id == stage_id)
 			return record->stages.items[i].row.name;
 	return NULL;
-}
-
-bool export_stage_selected(const struct code_tree *tree, int64_t stage_id)
-{
-	for (size_t i = 0; i < tree->select.stage_count; i++)
-		if (tree->select.stage_ids[i] == stage_id)
-			return true;
-	return tree->select.stage_count == 0;
 }
 
 uint64_t export_period_ns(const struct code_tree *tree)

@@ -17,8 +17,6 @@ enum { EXPORT_DEPTH = 1024 };
 #define EXPORT_CUT      UINT32_MAX
 #define EXPORT_CUT_NAME "[frames left out]"
 
-/* "train.py" of "/srv/app/train.py"; borrowed. */
-const char *export_base_name(const char *path);
 /* "fit (model.py:12)" for Python, "cblas_dgemm" for the rest. The line is the sample's, or else the function's first. */
 void export_frame_name(struct str *out, const struct code_frame *frame);
 /* The same without a line: what stays the same when the program is edited. */
@@ -32,8 +30,6 @@ void export_thread_name(struct str *out, const struct profile_thread *thread);  
 const struct profile_process *export_process_of(const struct code_tree *tree, size_t thread);
 /* NULL where the run has no such stage. */
 const char *export_stage_name(const struct report *report, int64_t stage_id);
-/* Whether the tree's samples may be of this stage. */
-bool export_stage_selected(const struct code_tree *tree, int64_t stage_id);
 /* The sampling period of the first process that has one; 0: none has. */
 uint64_t export_period_ns(const struct code_tree *tree);
 

@@ -245,6 +245,11 @@ static void remark_on(struct storing *storing, const struct profile_process *row
 		collect_remark(collect, stage, true, "a Python interpreter has no symbols: native frames only");
 	if (summary->stop_reason[0])
 		collect_remark(collect, stage, true, "profiling the code ended early: %s", row->note);
+	/* A thread that is about to end counts as missed too: only where time is missing is there something to say. */
+	if (summary->threads_missed && storing->leftover_ns > row->cpu_ns / 100)
+		collect_remark(collect, stage, true,
+			       "threads without a clock (made past libc, or no memory or descriptor for one) were not "
+			       "sampled: their time is \"" MARK_NOT_SAMPLED "\"");
 	if (dropped->bytes || dropped->records || dropped->nodes || dropped->samples || dropped->stacks_lost)
 		collect_remark(collect, stage, true,
 			       "a process's samples are damaged: what makes no sense was left out");

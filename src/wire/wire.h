@@ -84,7 +84,7 @@ struct wire_header {
 	_Atomic uint64_t start_cost_ns;  /* CPU time that starting the agent took */
 	_Atomic uint64_t lost_full;      /* samples without room */
 	_Atomic uint64_t lost_thread;    /* samples of threads that have no record */
-	_Atomic uint64_t threads_missed; /* threads for which no clock could be made */
+	_Atomic uint64_t threads_missed; /* threads without a record or a clock */
 	char stop_reason[160];           /* why sampling ended early or never began; empty: it did not */
 	char executable[WIRE_TEXT_MAX];
 	char folder[WIRE_TEXT_MAX]; /* the current one when the file began: Python names its files relative to it */

@@ -170,6 +170,19 @@ static void the_roots_can_be_moved_but_not_to_nothing(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
+static void a_path_is_told_by_its_last_part(void **state)
+{
+	(void)state;
+	assert_string_equal(file_base_name("/srv/app/train.py"), "train.py");
+	assert_string_equal(file_base_name("train.py"), "train.py");
+	assert_string_equal(file_base_name("/srv/app/"), "/srv/app/");
+	assert_string_equal(file_telling_name("/srv/app/train.py"), "train.py");
+	assert_string_equal(file_telling_name("/srv/app/__init__.py"), "app/__init__.py");
+	assert_string_equal(file_telling_name("app/__init__.py"), "app/__init__.py");
+	assert_string_equal(file_telling_name("/__init__.py"), "__init__.py");
+	assert_string_equal(file_telling_name("__init__.py"), "__init__.py");
+}
+
 static const struct CMUnitTest tests[] = {
 	IN_FOLDER(what_was_written_reads_back_whole),
 	IN_FOLDER(a_file_beyond_the_limit_is_refused),
@@ -181,6 +194,7 @@ static const struct CMUnitTest tests[] = {
 	IN_FOLDER(small_reads_cut_drop_line_ends_and_return_errno),
 	cmocka_unit_test(joining_keeps_absolute_paths_and_single_slashes),
 	cmocka_unit_test(the_roots_can_be_moved_but_not_to_nothing),
+	cmocka_unit_test(a_path_is_told_by_its_last_part),
 };
 
 UNIT_MAIN(tests)

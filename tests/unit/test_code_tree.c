@@ -123,8 +123,9 @@ static void stage_process_thread_and_time_choose_samples(void **state)
 	const int64_t second = 2;
 	const struct code_select selects[] = {
 		{.stage_ids = &second, .stage_count = 1}, {.pid = 200},         {.tid = 100},
-		{.from_ns = 2000000, .to_ns = 4000000},   {.from_ns = 4000000}, {.pid = 100, .tid = 200}};
-	const double expected_ms[] = {5, 5, 10, 5, 9, 0};
+		{.from_ns = 2000000, .to_ns = 4000000},   {.from_ns = 4000000}, {.pid = 100, .tid = 200},
+		{.stage_ids = &second, .stage_count = 0}};
+	const double expected_ms[] = {5, 5, 10, 5, 9, 0, 0};
 	for (size_t i = 0; i < sizeof(selects) / sizeof(selects[0]); i++) {
 		struct code_tree tree;
 		code_tree_build(code.profile, &selects[i], &tree);

@@ -368,6 +368,27 @@ static void a_program_behind_an_exec_that_has_no_agent_is_a_gap(void **state)
 	assert_true(f->data->gaps.items[0].cpu_s > 0.0799 && f->data->gaps.items[0].cpu_s < 0.0801);
 }
 
+static void threads_without_a_clock_are_told_where_time_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	for (int pid = 100; pid < 102; pid++) {
+		struct wire_make *make = begin(f, pid);
+		make->header->threads_missed = 1;
+		struct wire_thread *thread = wire_make_thread(make, pid, "main");
+		/* The first one's main thread used all of it. */
+		thread->cpu_start_ns = 10 * MS;
+		thread->cpu_last_ns = thread->cpu_end_ns = pid == 100 ? STAGE_CPU_MS * MS : 60 * MS;
+		wire_id node = wire_make_node(make, 0, WIRE_NODE_NATIVE, 0x1234);
+		wire_make_sample(make, 0, f->start + 2 * NS_PER_S, node,
+				 (uint32_t)(thread->cpu_last_ns - thread->cpu_start_ns), 0, 0);
+		put_wire(f, pid == 100 ? "100-0.wire" : "101-0.wire");
+	}
+	collect(f);
+	assert_int_equal(weight_on(f, "[not sampled]"), (STAGE_CPU_MS - 60) * MS);
+	assert_true(is_told(f, "threads without a clock"));
+	assert_false(is_told(f, "(2 processes)"));
+}
+
 static void damage_and_trouble_are_told_and_passed_over(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +519,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_RUN(what_wait4_tells_of_a_parent_is_not_counted_twice),
 	ON_A_RUN(cpu_time_that_no_known_process_used_is_a_gap_of_its_own),
 	ON_A_RUN(a_program_behind_an_exec_that_has_no_agent_is_a_gap),
+	ON_A_RUN(threads_without_a_clock_are_told_where_time_is_missing),
 	ON_A_RUN(damage_and_trouble_are_told_and_passed_over),
 	ON_A_RUN(numbers_that_cannot_be_are_not_believed),
 	ON_A_RUN(a_file_without_threads_still_has_its_startup),
