@@ -25,8 +25,8 @@
 
 enum {
 	CLOCK_LEAST_NS = 20000,
-	CLOCK_SAMPLES = 32, /* with one period */
-	CLOCK_SPREAD = 5,   /* periods are up to a fifth shorter or longer than what was asked for */
+	CLOCK_SAMPLES = 64, /* with one period */
+	CLOCK_SPREAD = 3,   /* periods are up to a third shorter or longer than what was asked for */
 	BRIEF_LEAST = 64    /* threads without a sample, before it is asked whether most are like that */
 };
 
