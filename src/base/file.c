@@ -71,8 +71,29 @@ static bool write_all(int fd, const char *bytes, size_t size)
 	return true;
 }
 
+/* Of a device, a FIFO or a symbolic link only the content is ours: to rename a file over it would put it away. */
+static bool is_replaceable(const char *path)
+{
+	struct stat status;
+	return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
+}
+
+static int write_in_place(const char *path, const char *bytes, size_t size, struct err *err)
+{
+	int code = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_set_errno(err, ERR_IO, "cannot open '%s'", path);
+	if (!write_all(fd, bytes, size))
+		code = err_set_errno(err, ERR_IO, "cannot write '%s'", path);
+	if (close(fd) != 0 && !code)
+		code = err_set_errno(err, ERR_IO, "cannot write '%s'", path);
+	return code;
+}
+
 int file_write_atomic(const char *path, const char *bytes, size_t size, struct err *err)
 {
+	if (!is_replaceable(path))
+		return write_in_place(path, bytes, size, err);
 	char *beside = mem_printf("%s.%ld.tmp", path, (long)getpid());
 	int code = 0;
 	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -1,8 +1,9 @@
 /*
  * file.h - whole files in and out, and the roots of /proc and /sys.
  *
- * file_write_atomic never leaves a half-written file: it writes beside the target and renames. The roots can be moved
- * with PITOT_PROCFS and PITOT_SYSFS, so that tests run against recorded trees.
+ * file_write_atomic never leaves a half-written file: it writes beside the target and renames. What is there already and no
+ * regular file (a device, a FIFO, a symbolic link) is written to as it is. The roots can be moved with PITOT_PROCFS and
+ * PITOT_SYSFS, so that tests run against recorded trees.
  */
 #ifndef PITOT_BASE_FILE_H
 #define PITOT_BASE_FILE_H

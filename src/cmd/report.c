@@ -72,11 +72,31 @@ static int check_stage(const struct report *report, const char *name, struct err
 	return err_set(err, ERR_USAGE, "--stage: the run has no '%s'", name);
 }
 
+/* A process or thread that the profile does not have; 0: it is there. */
+static int check_ids(const struct profile_data *profile, const struct report_args *args, struct err *err)
+{
+	bool process = !args->process, thread = !args->thread;
+	for (size_t i = 0; i < profile->processes.len; i++)
+		process = process || profile->processes.items[i].pid == args->process;
+	for (size_t i = 0; i < profile->gaps.len; i++)
+		process = process || profile->gaps.items[i].pid == args->process;
+	for (size_t i = 0; i < profile->threads.len; i++)
+		thread = thread || profile->threads.items[i].tid == args->thread;
+	if (process && thread)
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"--%s: the code profile has no %s; pitot report --verbose lists those that used most of the time",
+		process ? "thread" : "process", process ? "such thread" : "such process");
+}
+
 /* What was asked for that this run cannot show. */
 static int check_profile(const struct opened_run *run, const struct report_args *args, struct err *err)
 {
 	if (!run->profile)
 		return err_set(err, ERR_INPUT, "this run has no code profile; run it with --cpu");
+	if (check_ids(run->profile, args, err) != 0)
+		return ERR_USAGE;
 	return args->stage ? check_stage(&run->report, args->stage, err) : 0;
 }
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 
 import pytest
@@ -169,3 +170,18 @@ def test_metric_lines_in_a_flood_are_all_seen(pitot):
         "stages: [{name: a, run: 'for i in 1 2 3; do yes | head -c 3000000; echo; echo pitot-metric step_$i=$i; done'}]"
     )
     assert pitot.report()["quality_metrics"] == {"step_1": 1, "step_2": 2, "step_3": 3}
+
+
+def test_a_report_goes_into_what_is_no_file_and_never_in_its_place(pitot):
+    # As root a report to /dev/null would have put a file where the device was.
+    pitot("run", "-q", "--", "true", status=OK)
+    fifo, link, target = pitot.path("fifo"), pitot.path("link"), pitot.path("target.json")
+    os.mkfifo(fifo)
+    os.symlink("target.json", link)
+    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+        pitot("report", "--format", "json", "-o", fifo, status=OK)
+        through = reader.communicate(timeout=30)[0]
+    pitot("report", "--format", "json", "-o", link, status=OK)
+    assert stat.S_ISFIFO(os.lstat(fifo).st_mode) and os.path.islink(link)
+    with open(target, "rb") as file:
+        assert file.read() == through and through.startswith(b"{")
