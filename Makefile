@@ -34,7 +34,7 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude
 ALL_LDFLAGS := -Wl,-z,now $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm -pthread
 
-CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze render cmd)))
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze model render cmd)))
 CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
 LIB_SRC  := $(wildcard src/lib/*.c src/wire/*.c)
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)
