@@ -24,10 +24,11 @@ SAN     ?=
 OPT     ?= -O2
 
 PACKAGES := sqlite3 yaml-0.1 jansson libdw libelf libprotobuf-c zlib
+# OpenBLAS is not among them: src/model loads it when it is wanted (gemm.h); only its header is needed here.
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS   ?= $(OPT) -g
 ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude -I$(BUILD)/gen \
-              -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES)) $(CFLAGS) \
+              -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES) openblas) $(CFLAGS) \
               $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # Bound at start: a process that pitot forks stays small (ru_maxrss of what it starts begins at its size), because it never
 # looks a symbol up.

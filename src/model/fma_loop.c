@@ -106,7 +106,8 @@ APART_BODY
 #define SET1     _mm_set1_pd
 #define MULTIPLY _mm_mul_sd
 #define PLUS     _mm_add_sd
-	LOOP(scalar_fp64, "sse2") APART_BODY
+LOOP(scalar_fp64, "sse2")
+APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #define MULTIPLY _mm_mul_pd
@@ -218,7 +219,8 @@ FUSED_BODY(EACH_20)
 #define scalar         float
 #define SET1           vdupq_n_f32
 #define FUSED(a, m, c) vfmaq_f32(a, m, c)
-	LOOP(neon_fp32) FUSED_BODY(EACH_20)
+LOOP(neon_fp32)
+FUSED_BODY(EACH_20)
 #undef FUSED
 #undef SET1
 #undef scalar
@@ -230,9 +232,9 @@ FUSED_BODY(EACH_20)
 #define scalar         double
 #define SET1           vdupq_n_f64
 #define FUSED(a, m, c) vfmaq_f64(a, m, c)
-		LOOP(neon_fp64) FUSED_BODY(EACH_20)
+	LOOP(neon_fp64) FUSED_BODY(EACH_20)
 
-			const
+		const
 	struct fma_loop fma_loops[] = {{"scalar", "fp32", "20 fmadd chains", 40 * 2, always, scalar_fp32},
 				       {"scalar", "fp64", "20 fmadd chains", 40 * 2, always, scalar_fp64},
 				       {"neon", "fp32", "20 fmla chains of 128 bits", 40 * 2 * 4, always, neon_fp32},

@@ -20,7 +20,7 @@ static const struct measure_plan plans[] = {
 			   .repeat_s = 0.0015,
 			   .memory_repeats = MEASURE_LEAST,
 			   .sweep_factor = 2,
-			   .sizes = (const size_t[]){512, 768, 0}},
+			   .sizes = (const size_t[]){256, 512, 0}},
 	[MACHINE_NORMAL] = {.budget_s = 12,
 			    .repeats = 15,
 			    .repeat_s = 0.004,
