@@ -112,7 +112,8 @@ APART_BODY
 #undef PLUS
 #define MULTIPLY _mm_mul_pd
 #define PLUS     _mm_add_pd
-	LOOP(sse2_fp64, "sse2") APART_BODY
+LOOP(sse2_fp64, "sse2")
+APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #undef SET1
@@ -232,9 +233,10 @@ FUSED_BODY(EACH_20)
 #define scalar         double
 #define SET1           vdupq_n_f64
 #define FUSED(a, m, c) vfmaq_f64(a, m, c)
-	LOOP(neon_fp64) FUSED_BODY(EACH_20)
+LOOP(neon_fp64)
+FUSED_BODY(EACH_20)
 
-		const
+	const
 	struct fma_loop fma_loops[] = {{"scalar", "fp32", "20 fmadd chains", 40 * 2, always, scalar_fp32},
 				       {"scalar", "fp64", "20 fmadd chains", 40 * 2, always, scalar_fp64},
 				       {"neon", "fp32", "20 fmla chains of 128 bits", 40 * 2 * 4, always, neon_fp32},

@@ -160,10 +160,10 @@ static void put_plot(const struct page *page)
 	struct machine_lines lines;
 	struct str row = {0};
 	if (machine_lines_of(page->view, page->view->machine->threads, &lines)) {
-		str_appendf(&row, "\nroofline, %u thread%s: GFLOP/s over FLOP per byte", page->view->machine->threads,
-			    page->all ? "s" : "");
-		style_append(page->out, STYLE_BOLD, page->options->color, str_text(&row));
 		str_append_char(page->out, '\n');
+		str_appendf(&row, "roofline, %u thread%s: GFLOP/s over FLOP per byte", page->view->machine->threads,
+			    page->all ? "s" : "");
+		put_row(page, &row, STYLE_BOLD);
 		machine_plot(&lines, page->options, page->out);
 	}
 	str_fini(&row);
