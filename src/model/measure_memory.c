@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 
 enum {
-	PAD = 17 * 64, /* arrays that begin at the same place of a page get in each other's way */
+	PAD = 17 * 8, /* doubles: arrays that begin at the same place of a page get in each other's way */
 	HUGE = 2 << 20,
 	SMALLEST = 8 << 10,
 	STREAM_RULE = 4, /* each array is so many times the caches */
@@ -29,7 +29,7 @@ static const uint64_t UNTOLD_CACHE = 32 << 20; /* what is taken for the last lev
 /* One block of memory per member, made and touched by the member itself. */
 struct blocks {
 	size_t bytes; /* that kernels walk over, per member */
-	VEC(char *) items;
+	VEC(void *) items;
 	/* What runs now. */
 	stream_fn *fn;
 	size_t count, arrays;
@@ -39,7 +39,7 @@ static volatile double sink;
 
 static size_t block_room(const struct blocks *blocks)
 {
-	return (blocks->bytes + ARRAYS * (PAD + STREAM_STEP * sizeof(double)) + HUGE - 1) / HUGE * HUGE;
+	return (blocks->bytes + ARRAYS * (PAD + STREAM_STEP) * sizeof(double) + HUGE - 1) / HUGE * HUGE;
 }
 
 static void touch_block(void *opaque, size_t member)
@@ -52,29 +52,27 @@ static void touch_block(void *opaque, size_t member)
 	char *map = mmap(NULL, room + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return;
-	char *block = map + (HUGE - (uintptr_t)map % HUGE) % HUGE;
-	if (block > map)
-		munmap(map, (size_t)(block - map));
-	if (block + room < map + room + HUGE)
-		munmap(block + room, (size_t)(map + HUGE - block));
+	size_t before = (HUGE - (uintptr_t)map % HUGE) % HUGE;
+	void *block = map + before;
+	if (before)
+		munmap(map, before);
+	munmap(map + before + room, HUGE - before);
 	madvise(block, room, MADV_HUGEPAGE);
-	double *values = (double *)block;
+	double *values = blocks->items.items[member] = block;
 	for (size_t i = 0; i < room / sizeof(double); i++)
 		values[i] = 1.0;
-	blocks->items.items[member] = block;
 }
 
 static void run_stream(void *opaque, size_t member, uint64_t passes)
 {
 	struct blocks *blocks = opaque;
-	char *block = blocks->items.items[member];
-	size_t stride = blocks->count * sizeof(double) + PAD;
-	if (!block)
+	const double *x = blocks->items.items[member];
+	size_t stride = blocks->count + PAD;
+	if (!x)
 		return;
-	double *to = (double *)(block + (blocks->arrays - 1) * stride), total = 0;
-	const double *x = (const double *)block, *y = (const double *)(block + stride);
+	double *to = (double *)blocks->items.items[member] + (blocks->arrays - 1) * stride, total = 0;
 	for (uint64_t i = 0; i < passes; i++)
-		total += blocks->fn(to, x, y, blocks->count);
+		total += blocks->fn(to, x, x + stride, blocks->count);
 	sink = total;
 }
 

@@ -159,7 +159,7 @@ static void put_legend(const struct machine_lines *lines, const struct render_op
 		char text[80];
 		snprintf(text, sizeof(text), "%c %s", (char)('a' + i), lines->items.items[i].label);
 		int width = (int)str_columns(text);
-		if (column && column + 2 + width > options->columns) {
+		if (column && column + 3 + width > options->columns) {
 			str_append_char(out, '\n');
 			column = 0;
 		}
