@@ -69,8 +69,9 @@ void machine_plot(const struct machine_lines *lines, const struct render_options
 void machine_words_host(const struct machine_view *view, struct str *out);
 /* "L1 data 32 KiB ×2, …"; nothing where the machine does not tell. */
 void machine_words_caches(const struct machine_view *view, struct str *out);
-/* "measured now in 2.6 s (quick)" */
+/* "measured now in 2.6 s (quick)"; for a file, which is read later, "measured 2026-01-31T12:34:56Z in 2.6 s (quick)". */
 void machine_words_when(const struct machine_view *view, struct str *out);
+void machine_words_date(const struct machine_view *view, struct str *out);
 /* "3.65 GHz with one thread, …": measured, and how. */
 void machine_words_frequency(const struct machine_view *view, struct str *out);
 /* What the numbers are, for people. */

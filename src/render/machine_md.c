@@ -81,7 +81,7 @@ void machine_md(const struct machine_view *view, const struct render_options *op
 	put_line(out, "machine", machine_words_host, view);
 	put_line(out, "caches", machine_words_caches, view);
 	put_line(out, "frequency", machine_words_frequency, view);
-	put_line(out, "when", machine_words_when, view);
+	put_line(out, "when", machine_words_date, view);
 	put_ridges(view, out);
 	put_table(view, MACHINE_FMA, options->verbose, "GFLOP/s", out);
 	put_table(view, MACHINE_GEMM, options->verbose, "GFLOP/s", out);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum {
-	WIDTH = 860,
+	WIDTH = 880,
 	PLOT_LEFT = 70,
 	PLOT_WIDTH = 500,
 	PLOT_HEIGHT = 300,
@@ -150,7 +150,7 @@ void machine_svg(const struct machine_view *view, const struct render_options *o
 	str_append(out, "<text x=\"20\" y=\"28\" font-size=\"16\" font-weight=\"600\">");
 	markup_xml(out, str_text(&words));
 	str_clear(&words);
-	machine_words_when(view, &words);
+	machine_words_date(view, &words);
 	str_append(out, "</text>\n<text class=\"dim\" x=\"20\" y=\"48\">");
 	markup_xml(out, str_text(&words));
 	str_append(out, "</text>\n");

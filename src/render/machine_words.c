@@ -1,4 +1,5 @@
 /* machine_words.c - see machine.h: what the formats of `pitot machine` share. */
+#include "base/clock.h"
 #include "render/format.h"
 #include "render/machine.h"
 
@@ -227,6 +228,14 @@ void machine_words_when(const struct machine_view *view, struct str *out)
 	if (view->stored)
 		str_append(out, view->age_s > 30 * 86400.0 ? "; that is long ago, --fresh measures again"
 							   : "; --fresh measures again");
+}
+
+void machine_words_date(const struct machine_view *view, struct str *out)
+{
+	char when[24], seconds[FORMAT_SIZE];
+	clock_format_utc(view->machine->measured_utc_ns, when, sizeof(when));
+	format_seconds(view->machine->took_s, seconds);
+	str_appendf(out, "measured %s in %s (%s)", when, seconds, machine_effort_name(view->machine->effort));
 }
 
 void machine_words_frequency(const struct machine_view *view, struct str *out)

@@ -159,6 +159,7 @@ static void what_came_from_elsewhere_stays_text_in_markup(void **state)
 	machine_svg(&fixture->view, &options, &text);
 	assert_true(contains(&text, "A &lt;CPU&gt; &amp; more"));
 	assert_true(contains(&text, "prefers-color-scheme: dark"));
+	assert_true(contains(&text, "measured 2026-01-01T00:00:00Z in 2.50 s (normal)"));
 	assert_false(contains(&text, "href") || contains(&text, "url("));
 	str_clear(&text);
 	machine_md(&fixture->view, &options, &text);
