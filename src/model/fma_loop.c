@@ -74,25 +74,25 @@ static bool always(void)
 }
 #endif
 
+/* A function is its head and a macro with its body, which the formatter takes for something else. */
+/* clang-format off */
 #if defined(__x86_64__)
 
 /* "v" would allow registers that only AVX-512 has; the compiler knows which the target of each function has. */
 #define LOOP(name, isa) static double __attribute__((noinline, target(isa))) name(uint64_t rounds)
 
-#define LANE(a)  _mm_cvtss_f32(a)
-#define vector   __m128
-#define scalar   float
-#define SET1     _mm_set1_ps
+#define LANE(a) _mm_cvtss_f32(a)
+#define vector __m128
+#define scalar float
+#define SET1 _mm_set1_ps
 #define MULTIPLY _mm_mul_ss
-#define PLUS     _mm_add_ss
-LOOP(scalar_fp32, "sse2")
-APART_BODY
+#define PLUS _mm_add_ss
+LOOP(scalar_fp32, "sse2") APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #define MULTIPLY _mm_mul_ps
-#define PLUS     _mm_add_ps
-LOOP(sse2_fp32, "sse2")
-APART_BODY
+#define PLUS _mm_add_ps
+LOOP(sse2_fp32, "sse2") APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #undef SET1
@@ -100,20 +100,18 @@ APART_BODY
 #undef vector
 #undef LANE
 
-#define LANE(a)  _mm_cvtsd_f64(a)
-#define vector   __m128d
-#define scalar   double
-#define SET1     _mm_set1_pd
+#define LANE(a) _mm_cvtsd_f64(a)
+#define vector __m128d
+#define scalar double
+#define SET1 _mm_set1_pd
 #define MULTIPLY _mm_mul_sd
-#define PLUS     _mm_add_sd
-LOOP(scalar_fp64, "sse2")
-APART_BODY
+#define PLUS _mm_add_sd
+LOOP(scalar_fp64, "sse2") APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #define MULTIPLY _mm_mul_pd
-#define PLUS     _mm_add_pd
-LOOP(sse2_fp64, "sse2")
-APART_BODY
+#define PLUS _mm_add_pd
+LOOP(sse2_fp64, "sse2") APART_BODY
 #undef MULTIPLY
 #undef PLUS
 #undef SET1
@@ -122,11 +120,11 @@ APART_BODY
 #undef LANE
 
 #define LANE(a) _mm_cvtss_f32(_mm256_castps256_ps128(a))
-#define vector  __m256
-#define scalar  float
-#define SET1    _mm256_set1_ps
-#define FUSED   _mm256_fmadd_ps
-	LOOP(avx2_fp32, "avx2,fma") FUSED_BODY(EACH_12)
+#define vector __m256
+#define scalar float
+#define SET1 _mm256_set1_ps
+#define FUSED _mm256_fmadd_ps
+LOOP(avx2_fp32, "avx2,fma") FUSED_BODY(EACH_12)
 #undef FUSED
 #undef SET1
 #undef scalar
@@ -134,11 +132,11 @@ APART_BODY
 #undef LANE
 
 #define LANE(a) _mm_cvtsd_f64(_mm256_castpd256_pd128(a))
-#define vector  __m256d
-#define scalar  double
-#define SET1    _mm256_set1_pd
-#define FUSED   _mm256_fmadd_pd
-		LOOP(avx2_fp64, "avx2,fma") FUSED_BODY(EACH_12)
+#define vector __m256d
+#define scalar double
+#define SET1 _mm256_set1_pd
+#define FUSED _mm256_fmadd_pd
+LOOP(avx2_fp64, "avx2,fma") FUSED_BODY(EACH_12)
 #undef FUSED
 #undef SET1
 #undef scalar
@@ -146,11 +144,11 @@ APART_BODY
 #undef LANE
 
 #define LANE(a) _mm_cvtss_f32(_mm512_castps512_ps128(a))
-#define vector  __m512
-#define scalar  float
-#define SET1    _mm512_set1_ps
-#define FUSED   _mm512_fmadd_ps
-			LOOP(avx512_fp32, "avx512f") FUSED_BODY(EACH_12)
+#define vector __m512
+#define scalar float
+#define SET1 _mm512_set1_ps
+#define FUSED _mm512_fmadd_ps
+LOOP(avx512_fp32, "avx512f") FUSED_BODY(EACH_12)
 #undef FUSED
 #undef SET1
 #undef scalar
@@ -158,18 +156,18 @@ APART_BODY
 #undef LANE
 
 #define LANE(a) _mm_cvtsd_f64(_mm512_castpd512_pd128(a))
-#define vector  __m512d
-#define scalar  double
-#define SET1    _mm512_set1_pd
-#define FUSED   _mm512_fmadd_pd
-				LOOP(avx512_fp64, "avx512f") FUSED_BODY(EACH_12)
+#define vector __m512d
+#define scalar double
+#define SET1 _mm512_set1_pd
+#define FUSED _mm512_fmadd_pd
+LOOP(avx512_fp64, "avx512f") FUSED_BODY(EACH_12)
 #undef FUSED
 #undef SET1
 #undef scalar
 #undef vector
 #undef LANE
 
-					static bool has_avx2(void)
+static bool has_avx2(void)
 {
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
@@ -194,60 +192,57 @@ const struct fma_loop fma_loops[] = {
 
 #define LOOP(name) static double __attribute__((noinline)) name(uint64_t rounds)
 
-#define LANE(a)        (a)
-#define vector         float
-#define scalar         float
-#define SET1(x)        (x)
+#define LANE(a) (a)
+#define vector float
+#define scalar float
+#define SET1(x) (x)
 #define FUSED(a, m, c) __builtin_fmaf(m, c, a)
-LOOP(scalar_fp32)
-FUSED_BODY(EACH_20)
+LOOP(scalar_fp32) FUSED_BODY(EACH_20)
 #undef FUSED
 #undef scalar
 #undef vector
-#define vector         double
-#define scalar         double
+#define vector double
+#define scalar double
 #define FUSED(a, m, c) __builtin_fma(m, c, a)
-LOOP(scalar_fp64)
-FUSED_BODY(EACH_20)
+LOOP(scalar_fp64) FUSED_BODY(EACH_20)
 #undef FUSED
 #undef SET1
 #undef scalar
 #undef vector
 #undef LANE
 
-#define LANE(a)        vgetq_lane_f32(a, 0)
-#define vector         float32x4_t
-#define scalar         float
-#define SET1           vdupq_n_f32
+#define LANE(a) vgetq_lane_f32(a, 0)
+#define vector float32x4_t
+#define scalar float
+#define SET1 vdupq_n_f32
 #define FUSED(a, m, c) vfmaq_f32(a, m, c)
-LOOP(neon_fp32)
-FUSED_BODY(EACH_20)
+LOOP(neon_fp32) FUSED_BODY(EACH_20)
 #undef FUSED
 #undef SET1
 #undef scalar
 #undef vector
 #undef LANE
 
-#define LANE(a)        vgetq_lane_f64(a, 0)
-#define vector         float64x2_t
-#define scalar         double
-#define SET1           vdupq_n_f64
+#define LANE(a) vgetq_lane_f64(a, 0)
+#define vector float64x2_t
+#define scalar double
+#define SET1 vdupq_n_f64
 #define FUSED(a, m, c) vfmaq_f64(a, m, c)
-LOOP(neon_fp64)
-FUSED_BODY(EACH_20)
+LOOP(neon_fp64) FUSED_BODY(EACH_20)
 
-	const
-	struct fma_loop fma_loops[] = {{"scalar", "fp32", "20 fmadd chains", 40 * 2, always, scalar_fp32},
-				       {"scalar", "fp64", "20 fmadd chains", 40 * 2, always, scalar_fp64},
-				       {"neon", "fp32", "20 fmla chains of 128 bits", 40 * 2 * 4, always, neon_fp32},
-				       {"neon", "fp64", "20 fmla chains of 128 bits", 40 * 2 * 2, always, neon_fp64},
-				       {0}};
+const struct fma_loop fma_loops[] = {
+	{"scalar", "fp32", "20 fmadd chains", 40 * 2, always, scalar_fp32},
+	{"scalar", "fp64", "20 fmadd chains", 40 * 2, always, scalar_fp64},
+	{"neon", "fp32", "20 fmla chains of 128 bits", 40 * 2 * 4, always, neon_fp32},
+	{"neon", "fp64", "20 fmla chains of 128 bits", 40 * 2 * 2, always, neon_fp64},
+	{0}};
 
 #else
 
 const struct fma_loop fma_loops[] = {{0}};
 
 #endif
+/* clang-format on */
 
 /* Both operands are registers: some CPUs do an addition of a constant while they rename, in no time. */
 bool fma_chain_run(uint64_t count)
