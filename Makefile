@@ -24,17 +24,18 @@ SAN     ?=
 OPT     ?= -O2
 
 PACKAGES := sqlite3 yaml-0.1 jansson libdw libelf libprotobuf-c zlib
+# OpenBLAS is not among them: src/model loads it when it is wanted (gemm.h); only its header is needed here.
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS   ?= $(OPT) -g
 ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude -I$(BUILD)/gen \
-              -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES)) $(CFLAGS) \
+              -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES) openblas) $(CFLAGS) \
               $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # Bound at start: a process that pitot forks stays small (ru_maxrss of what it starts begins at its size), because it never
 # looks a symbol up.
 ALL_LDFLAGS := -Wl,-z,now $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm -pthread
 
-CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze render cmd)))
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze model render cmd)))
 CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
 LIB_SRC  := $(wildcard src/lib/*.c src/wire/*.c)
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)

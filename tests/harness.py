@@ -117,6 +117,7 @@ class Pitot:
             NO_COLOR="1",
             TMPDIR=self.tmp,
             PITOT_HISTORY=self.history,
+            XDG_CACHE_HOME=os.path.join(self.folder, "cache"),
             PROGRAMS=PROGRAMS,
             PYTHON=PYTHON,
             PYTHONDONTWRITEBYTECODE="1",

@@ -18,6 +18,7 @@
 	X(compare) \
 	X(whatif) \
 	X(history) \
+	X(machine) \
 	X(doctor) \
 	X(init) \
 	X(metrics) \
