@@ -75,7 +75,7 @@ static bool write_all(int fd, const char *bytes, size_t size)
 static bool is_replaceable(const char *path)
 {
 	struct stat status;
-	return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
+	return lstat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
 static int write_in_place(const char *path, const char *bytes, size_t size, struct err *err)
