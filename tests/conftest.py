@@ -1,6 +1,13 @@
+import signal
+
 import pytest
 
 import harness
+
+# A shell that starts the tests in the background has these ignored, and programs would begin so: with pitot they do not.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
