@@ -115,6 +115,20 @@ out:
 	return code;
 }
 
+int file_write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t put = write(fd, bytes, size);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -1;
+		bytes += put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
 int file_make_dirs(const char *path, struct err *err)
 {
 	char *copy = mem_strdup(path);

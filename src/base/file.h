@@ -17,6 +17,8 @@
 int file_read(const char *path, size_t limit, char **out, size_t *size, struct err *err);
 int file_write_atomic(const char *path, const char *bytes, size_t size, struct err *err);
 int file_make_dirs(const char *path, struct err *err);
+/* To the last byte, whatever interrupts; 0, or -1 with errno. */
+int file_write_all(int fd, const char *bytes, size_t size);
 /* A new empty folder below $TMPDIR or /tmp, only for us: its path, owned by the caller, or NULL. */
 char *file_make_temp_dir(struct err *err);
 /* Reads a small kernel file into a caller's buffer, terminated, last newline removed; the length, or -errno. */

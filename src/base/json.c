@@ -1,6 +1,7 @@
 /* json.c - see json.h. */
 #include "base/json.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,7 +109,8 @@ void json_format_number(double value, char *out, size_t size)
 		snprintf(out, size, "%.0f", value == 0 ? 0.0 : value);
 		return;
 	}
-	for (int digits = 6; digits <= 17; digits++) {
+	/* %g leaves trailing zeros out, so 15 digits give the fewest wherever 15 are enough; subnormal numbers have fewer. */
+	for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
 		snprintf(out, size, "%.*g", digits, value);
 		if (strtod(out, NULL) == value)
 			return;
@@ -149,4 +151,10 @@ void json_put_null(struct json *json, const char *key)
 {
 	start_item(json, key);
 	str_append(json->out, "null");
+}
+
+void json_put_json(struct json *json, const char *key, const char *text)
+{
+	start_item(json, key);
+	str_append(json->out, text);
 }

@@ -33,6 +33,8 @@ void json_put_integer(struct json *json, const char *key, int64_t value);
 void json_put_thousandths(struct json *json, const char *key, uint64_t value);
 void json_put_bool(struct json *json, const char *key, bool value);
 void json_put_null(struct json *json, const char *key);
+/* `text` is JSON already. */
+void json_put_json(struct json *json, const char *key, const char *text);
 
 /* The shortest text that reads back as `value`; `size` at least 32. */
 void json_format_number(double value, char *out, size_t size);

@@ -1,15 +1,34 @@
 /* mem.c - see mem.h. */
 #include "base/mem.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Where this thread goes when memory runs out; NULL: nowhere. */
+static _Thread_local jmp_buf *landing;
+
+bool mem_try(void (*work)(void *context), void *context)
+{
+	jmp_buf here, *outer = landing;
+	bool done = false;
+	if (setjmp(here) == 0) {
+		landing = &here;
+		work(context);
+		done = true;
+	}
+	landing = outer;
+	return done;
+}
+
 static void *checked(void *block)
 {
 	static const char words[] = "pitot: out of memory\n";
+	if (!block && landing)
+		longjmp(*landing, 1);
 	if (!block) {
 		/* Nothing sensible is left to do if even this write fails. */
 		ssize_t ignored = write(STDERR_FILENO, words, sizeof(words) - 1);

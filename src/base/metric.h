@@ -97,6 +97,9 @@ enum metric_total { TOTAL_SUM, TOTAL_MAX, TOTAL_MIN, TOTAL_TIME_MEAN, TOTAL_OWN 
 	  "CPU time that the code profile accounts for, as a part of all")                                             \
 	X(PROFILE_UNCOVERED, "profile_uncovered", RATIO, NEITHER, LEVEL, TIME_MEAN,                                    \
 	  "CPU time of processes that had no agent, as a part of all")                                                 \
+	X(HEAP_PEAK, "heap_peak_bytes", BYTES, LOWER, LEVEL, MAX, "most that one process had allocated at once")       \
+	X(HEAP_ALLOCATED, "heap_allocated_bytes", BYTES, LOWER, LEVEL, SUM, "bytes allocated on the heap in all")      \
+	X(HEAP_CALLS, "heap_allocations", COUNT, LOWER, LEVEL, SUM, "allocations on the heap")                         \
 	X(PROFILE_OVERHEAD, "profile_overhead", RATIO, NEITHER, LEVEL, TIME_MEAN,                                      \
 	  "CPU time that the agents' sampling took, as a part of all")                                                 \
 	X(SELF_CPU, "self_cpu_s", SECONDS, LOWER, TIME, OWN, "CPU time that pitot itself used")                        \
