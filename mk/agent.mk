@@ -5,18 +5,25 @@
 
 AGENT_SRC    := $(wildcard src/agent/*.c)
 AGENT_OBJ    := $(AGENT_SRC:src/%.c=$(BUILD)/agent-pic/%.o)
+# libpitot-agent-memory.so is the same with the memory profiler: only where that is wanted does an allocation pass through it.
+AGENT_MEMORY := $(wildcard src/agent/memory*.c) $(addprefix src/agent/interpose_,malloc.c new.c map.c)
+AGENT_MEMORY_OBJ := $(AGENT_MEMORY:src/%.c=$(BUILD)/agent-pic/%.o)
 # -fno-plt -z now: no lazy binding, hence no loader's lock, inside a handler. No stack protector: its canary check would end
 # the host. -fno-builtin-malloc: nothing here may be turned into a call of the allocator.
 AGENT_CFLAGS := -fPIC -ftls-model=initial-exec -fno-plt -fno-stack-protector -fno-builtin-malloc -fasynchronous-unwind-tables
+# Fields that were just written one by one are not read back in pairs: the processor would wait for them.
+AGENT_CFLAGS += -fno-tree-slp-vectorize
 
-all: $(if $(AGENT_SRC),$(BUILD)/libpitot-agent.so)
+all: $(BUILD)/libpitot-agent.so $(BUILD)/libpitot-agent-memory.so
 
 $(BUILD)/agent-pic/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/libpitot-agent.so: $(AGENT_OBJ)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot-agent.so -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) $^ -ldl -pthread -o $@
+$(BUILD)/libpitot-agent.so: $(filter-out $(AGENT_MEMORY_OBJ),$(AGENT_OBJ))
+$(BUILD)/libpitot-agent-memory.so: $(AGENT_OBJ)
+$(BUILD)/libpitot-agent.so $(BUILD)/libpitot-agent-memory.so:
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) $^ -ldl -pthread -o $@
 
 $(BUILD)/libagent.a: $(filter-out $(BUILD)/agent-pic/agent/interpose%,$(AGENT_OBJ))
 	@rm -f $@

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { AGENT_HZ_MOST = 20000, AGENT_TEXT_MAX = 1024 };
+enum { AGENT_HZ_MOST = 20000, AGENT_TEXT_MAX = 1024, AGENT_PERIOD_MOST = 1 << 30 };
 
 static struct {
 	atomic_bool on;
@@ -104,6 +104,11 @@ uint64_t agent_period_ns(void)
 	return agent.plan.period_ns;
 }
 
+const struct agent_plan *agent_asked(void)
+{
+	return &agent.plan;
+}
+
 const char *agent_preload(void)
 {
 	return agent.preload;
@@ -151,6 +156,13 @@ static bool parse_field(const char *field, size_t length, struct agent_plan *out
 		out->period_ns = valid && number ? (1000000000u + number / 2) / number : 0;
 		return valid;
 	}
+	if (length > 7 && memcmp(field, "memory=", 7) == 0) {
+		bool exact = length == 12 && memcmp(field + 7, "exact", 5) == 0;
+		out->memory = exact || parse_number(field + 7, length - 7, AGENT_PERIOD_MOST, &out->memory_period);
+		return out->memory && (exact || out->memory_period > 0);
+	}
+	if (length > 5 && memcmp(field, "seed=", 5) == 0)
+		return parse_number(field + 5, length - 5, INT64_MAX / 16, &out->memory_seed);
 	return true; /* a later pitot's */
 }
 
@@ -183,6 +195,8 @@ void agent_end(enum wire_end end)
 	uint64_t now_ns = agent_mono_ns();
 	if (end == WIRE_ENDED_EXIT)
 		atomic_store(&agent.ending, true);
+	if (memory_end)
+		memory_end();
 	count_missed(header);
 	thread_end_all(now_ns);
 	atomic_store(&header->end_mono_ns, now_ns);

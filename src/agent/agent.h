@@ -20,6 +20,7 @@
  *	now.c        what time it is
  *	python*.c    Python frames and how they interleave with native ones
  *	interpose*.c wrappers around libc functions
+ *	memory*.c    allocations (memory.h)
  */
 #ifndef PITOT_AGENT_AGENT_H
 #define PITOT_AGENT_AGENT_H
@@ -50,6 +51,8 @@ struct python_frame {
 };
 
 enum unwind_end { UNWIND_ROOT, UNWIND_TRUNCATED };
+
+enum { PYTHON_MEMOS = 256 };
 
 /* One frame of the stack that both make together. */
 struct merged_frame {
@@ -93,7 +96,18 @@ struct agent_thread {
 	} rules[2][WIRE_STACK_MAX];
 	unsigned rules_turn, rules_count;
 	uint32_t rules_epoch;
-	unsigned char window[4096]; /* of a stack that is not the thread's own; a new object's path */
+	/* The Python frames of the stack before, leaf first, in turn; see python_memo.c. */
+	struct python_memo {
+		uintptr_t frame, code;
+		uintptr_t name, file, lines; /* what the code object says of itself */
+		uint64_t print;              /* 0: not known yet */
+		uint64_t second;             /* in which its pages were found readable */
+		wire_id id;
+	} memos[2][PYTHON_MEMOS];
+	unsigned memo_turn, memo_count; /* of the stack being walked */
+	unsigned memo_last, memo_next;  /* of the stack before: how many, and the first that was not passed yet */
+	void *memory;                   /* the memory profiler's state (memory.h); NULL: none */
+	unsigned char window[4096];     /* of a stack that is not the thread's own; a new object's path */
 };
 
 /* thread.c: of the calling thread; NULL where it has none (yet). Async-signal-safe: an initial-exec TLS read. */
@@ -130,10 +144,14 @@ uint64_t now_ns(clockid_t clock);
 
 /* unwind.c: the stack that a signal interrupted, or with `context` NULL the caller's own. Number of frames. */
 unsigned unwind_walk(struct agent_thread *thread, const ucontext_t *context, enum unwind_end *end);
+/* The rule of the code at `pc`, where its object has one; nothing is guessed. */
+struct cfi_rule;
+bool unwind_rule(struct agent_thread *thread, uintptr_t pc, struct cfi_rule *rule);
 
 /* python.c. An object with the interpreter's symbols was seen: from here on Python frames can be read. `dynamic` is its
  * dynamic section, `bias` its load bias. */
 void python_look(uintptr_t bias, uintptr_t dynamic);
+void python_memo_begin(struct agent_thread *thread); /* before unwind_walk, so that memory has time to come */
 void python_forked(void); /* like module_restart: code objects and tasks have no records in the new file yet */
 /* Fills thread->python; WIRE_SAMPLE_GIL and WIRE_SAMPLE_PYTHON in `flags`; the running asyncio task's record. */
 unsigned python_walk(struct agent_thread *thread, uint32_t *flags, wire_id *task);

@@ -36,6 +36,7 @@ struct row {
 
 struct program {
 	uintptr_t pc, at; /* looked for; where the program is */
+	uintptr_t end;    /* of the row that it came to */
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t encoding; /* of addresses in the FDE */
@@ -371,8 +372,10 @@ static bool run(struct program *program, struct cursor *cursor)
 		}
 		if (cursor->bad)
 			return false;
-		if (next > program->pc && !program->initial)
+		if (next > program->pc && !program->initial) {
+			program->end = next;
 			return true;
+		}
 		program->at = next;
 	}
 	return true;
@@ -474,7 +477,28 @@ static enum cfi_answer pack(const struct program *program, const uint8_t *end, s
 	return CFI_FOUND;
 }
 
-enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_rule *rule)
+/* An expression is worked out for one address: it may come to something else for the next. */
+static bool has_expression(const struct row *row)
+{
+	bool found = row->cfa_expression != NULL;
+	for (unsigned i = 0; i < COLUMNS; i++)
+		found |= row->kinds[i] == PLACE_EXPRESSION;
+	return found;
+}
+
+static struct cfi_range range_of(const struct program *program, uintptr_t function_end)
+{
+	struct cfi_range range = {program->pc, program->pc + 1};
+	uintptr_t end = program->end < function_end ? program->end : function_end;
+	/* A program that went backwards, and a function that ends beyond all addresses, are damaged. */
+	if (has_expression(&program->row) || program->at > program->pc || end <= program->pc)
+		return range;
+	range.start = program->at;
+	range.end = end;
+	return range;
+}
+
+enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_rule *rule, struct cfi_range *range)
 {
 	uintptr_t entry = view->header == 0 ? 0 : search_table(view, pc);
 	if (entry == 0)
@@ -501,9 +525,12 @@ enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_r
 		return CFI_UNUSABLE;
 	program.first = program.row;
 	program.at = start;
+	program.end = start + length;
 	program.initial = false;
 	if (!run(&program, &fde))
 		return CFI_UNUSABLE;
+	if (range != NULL)
+		*range = range_of(&program, start + length);
 	/* An expression lies in the CIE or in the FDE: the view's end bounds both. */
 	return pack(&program, (const uint8_t *)view->end, rule);
 }

@@ -48,8 +48,13 @@ _Static_assert(sizeof(struct cfi_rule) == 24, "three words");
 /* CFI_UNUSABLE: damaged, or of a kind that is not supported. */
 enum cfi_answer { CFI_FOUND, CFI_NONE, CFI_UNUSABLE };
 
-/* The rule for the instruction at `pc`. */
-enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_rule *rule);
+/* Addresses that share a rule: [start, end). */
+struct cfi_range {
+	uintptr_t start, end;
+};
+
+/* The rule for the instruction at `pc`, and around it the addresses for which it holds as well; `range` may be NULL. */
+enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_rule *rule, struct cfi_range *range);
 
 /* The rule of code that keeps a frame pointer. */
 void cfi_frame_pointer(struct cfi_rule *rule);

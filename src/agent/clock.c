@@ -25,9 +25,9 @@
 
 enum {
 	CLOCK_LEAST_NS = 20000,
-	CLOCK_SAMPLES = 64, /* with one period */
-	CLOCK_SPREAD = 3,   /* periods are up to a third shorter or longer than what was asked for */
-	BRIEF_LEAST = 64    /* threads without a sample, before it is asked whether most are like that */
+	CLOCK_SAMPLES = 256, /* with one period: another one costs as much as twenty samples */
+	CLOCK_SPREAD = 3,    /* periods are up to a third shorter or longer than what was asked for */
+	BRIEF_LEAST = 64     /* threads without a sample, before it is asked whether most are like that */
 };
 
 static _Atomic int best = WIRE_CLOCK_PERF;

@@ -19,6 +19,9 @@ struct agent_plan {
 	char dir[AGENT_DIR_MAX];
 	int64_t stage_id;
 	uint64_t period_ns; /* 0: no CPU samples */
+	bool memory;
+	uint64_t memory_period; /* bytes; 0: every allocation */
+	uint64_t memory_seed;   /* 0: another one each time */
 };
 
 /* agent.c */
@@ -37,6 +40,7 @@ void agent_yield(const char *reason);
 bool agent_ending(void); /* the end was recorded; samples still come */
 uint64_t agent_mono_ns(void);
 uint64_t agent_period_ns(void);
+const struct agent_plan *agent_asked(void);
 void agent_end(enum wire_end end);
 void agent_end_failed(void);   /* exec did not happen */
 void agent_fork_prepare(void); /* holds our signal until the two below */
@@ -66,7 +70,9 @@ void file_stop(const char *reason);
 void *file_at(wire_id id); /* NULL where it is outside of the file */
 struct wire_node *file_node(struct agent_thread *thread);
 void file_node_publish(struct agent_thread *thread);
-void file_node_retract(struct agent_thread *thread); /* the one just published */
+void file_node_retract(struct agent_thread *thread);                   /* the one just published */
+struct wire_site *file_site(struct wire_chunk **chunk, wire_id owner); /* zeroed */
+void file_site_publish(struct wire_chunk *chunk);
 
 /* node.c */
 void node_reset(void); /* after a fork: the ids were another file's */
@@ -119,6 +125,15 @@ bool resume_was_syscall(const ucontext_t *context);
 void resume_interrupted(ucontext_t *context);
 void resume_note(const ucontext_t *context); /* a handler of the program's ran: this EINTR is its own */
 void resume_fail(ucontext_t *context);       /* the call that would be made again gives EINTR instead */
+
+/* memory.c, in the library that profiles memory; in the other one there are none. */
+#define AGENT_MAYBE __attribute__((weak))
+AGENT_MAYBE void memory_open(struct agent_thread *thread); /* once per file */
+AGENT_MAYBE void memory_thread_begin(struct agent_thread *thread, void *routine);
+AGENT_MAYBE void memory_thread_end(struct agent_thread *thread);
+AGENT_MAYBE void memory_end(void); /* of the process */
+/* An object with an interpreter was loaded. May be a handler. */
+AGENT_MAYBE void memory_python_seen(uintptr_t bias, uintptr_t dynamic);
 
 /* interpose*.c */
 void interpose_init(void);

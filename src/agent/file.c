@@ -160,7 +160,7 @@ static struct wire_chunk *claim(uint32_t pages, enum wire_chunk_kind kind, wire_
 }
 
 /* Room for `bytes` at the end of the thread's chunk, or of a new one. The first is small: most threads are. */
-static void *reserve(struct agent_thread *thread, struct wire_chunk **chunk, enum wire_chunk_kind kind, uint32_t bytes)
+static void *reserve(wire_id owner, struct wire_chunk **chunk, enum wire_chunk_kind kind, uint32_t bytes)
 {
 	struct wire_chunk *current = *chunk;
 	if (current) {
@@ -171,7 +171,7 @@ static void *reserve(struct agent_thread *thread, struct wire_chunk **chunk, enu
 	uint32_t pages = (bytes + (uint32_t)sizeof(*current) + WIRE_PAGE - 1) / WIRE_PAGE;
 	if (current && pages < 4)
 		pages = 4;
-	current = claim(pages, kind, thread->record_id);
+	current = claim(pages, kind, owner);
 	if (!current)
 		return NULL;
 	*chunk = current;
@@ -187,7 +187,7 @@ static void publish(struct wire_chunk *chunk, uint32_t bytes)
 void *file_record(struct agent_thread *thread, uint16_t kind, uint32_t bytes)
 {
 	bytes = (bytes + WIRE_UNIT - 1) & ~(uint32_t)(WIRE_UNIT - 1);
-	struct wire_record *record = reserve(thread, &thread->records, WIRE_RECORDS, bytes);
+	struct wire_record *record = reserve(thread->record_id, &thread->records, WIRE_RECORDS, bytes);
 	if (!record)
 		return NULL;
 	memset(record, 0, bytes);
@@ -205,7 +205,7 @@ void file_publish(struct agent_thread *thread)
 
 struct wire_sample *file_sample(struct agent_thread *thread)
 {
-	return reserve(thread, &thread->samples, WIRE_SAMPLES, sizeof(struct wire_sample));
+	return reserve(thread->record_id, &thread->samples, WIRE_SAMPLES, sizeof(struct wire_sample));
 }
 
 void file_sample_publish(struct agent_thread *thread)
@@ -215,7 +215,7 @@ void file_sample_publish(struct agent_thread *thread)
 
 struct wire_node *file_node(struct agent_thread *thread)
 {
-	return reserve(thread, &thread->nodes, WIRE_NODES, sizeof(struct wire_node));
+	return reserve(thread->record_id, &thread->nodes, WIRE_NODES, sizeof(struct wire_node));
 }
 
 void file_node_publish(struct agent_thread *thread)
@@ -226,6 +226,17 @@ void file_node_publish(struct agent_thread *thread)
 void file_node_retract(struct agent_thread *thread)
 {
 	publish(thread->nodes, -(uint32_t)sizeof(struct wire_node));
+}
+
+struct wire_site *file_site(struct wire_chunk **chunk, wire_id owner)
+{
+	/* Chunks are new, and nothing is ever taken back: it is zero. */
+	return reserve(owner, chunk, WIRE_SITES, sizeof(struct wire_site));
+}
+
+void file_site_publish(struct wire_chunk *chunk)
+{
+	publish(chunk, sizeof(struct wire_site));
 }
 
 /* `text` of /proc/self/stat: what follows the last ')' are fields from the third on. 0 where there are too few. */

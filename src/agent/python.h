@@ -11,6 +11,7 @@
  *	python_offsets.c  the table of layouts
  *	python_state.c    the thread state of the calling thread
  *	python_frames.c   the chain of frames of a thread state
+ *	python_memo.c     the stack before, which the next one mostly is
  *	python_code.c     code objects and tasks become records, once each
  *	python_text.c     str objects as UTF-8
  *	python_task.c     the running asyncio task and who awaits it
@@ -92,12 +93,17 @@ extern _Atomic uint64_t python_pages[PYTHON_PAGES][2]; /* two that share a place
 extern _Atomic uint64_t python_second;                 /* less than PYTHON_PAGE */
 bool python_ask_page(uintptr_t page, uint64_t stamp);
 
+static inline uint64_t python_second_now(void)
+{
+	return atomic_load_explicit(&python_second, memory_order_relaxed);
+}
+
 /* Of a process's addresses: what is no pointer at all is mostly beyond them. */
 #define PYTHON_PAGES_THERE (((uintptr_t)1 << 47) / PYTHON_PAGE - 1)
 
 static inline bool python_page(uintptr_t page)
 {
-	uint64_t stamp = page * PYTHON_PAGE | atomic_load_explicit(&python_second, memory_order_relaxed);
+	uint64_t stamp = page * PYTHON_PAGE | python_second_now();
 	_Atomic uint64_t *pair = python_pages[page % PYTHON_PAGES];
 	return atomic_load_explicit(&pair[0], memory_order_relaxed) == stamp ||
 	       atomic_load_explicit(&pair[1], memory_order_relaxed) == stamp || python_ask_page(page, stamp);
@@ -171,15 +177,19 @@ unsigned python_frames(struct agent_thread *thread, uintptr_t state, const struc
 /* One frame that does not run: of a suspended coroutine. False: not a frame. */
 bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out);
 
+/* python_memo.c. The entry for a frame of the stack being walked, with what is known of it; NULL: no room. */
+struct python_memo *python_memo_take(struct agent_thread *thread, uintptr_t frame, uintptr_t code);
+
 /* python_code.c. 0 where there is no room; PYTHON_SHIM for the interpreter's own frame around an __init__ (3.13 on). */
 #define PYTHON_SHIM UINT32_MAX
-wire_id python_code(struct agent_thread *thread, uintptr_t code);
+/* `memo`: what was known of it a sample ago, and now; NULL: nothing is kept. */
+wire_id python_code(struct agent_thread *thread, uintptr_t code, struct python_memo *memo);
 wire_id python_task_name(struct agent_thread *thread, uintptr_t task, uintptr_t name);
 
 /* python_text.c. A str's text; no more than `most` bytes, cut between characters. */
 size_t python_text(uintptr_t text, char *out, size_t most);
-/* Something that tells it from other texts; 0: not a str. */
-uint64_t python_text_print(uintptr_t text);
+/* Something that tells it from other texts; 0: not a str. `readable`: its page is known to be. */
+uint64_t python_text_print(uintptr_t text, bool readable);
 bool python_text_is(uintptr_t text, const char *ascii);
 
 /* python_task.c. */

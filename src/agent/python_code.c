@@ -112,18 +112,17 @@ static wire_id write_code(struct agent_thread *thread, uintptr_t code)
 	return file_id(record);
 }
 
-/* The line table tells two functions of one name and place apart, as a notebook makes them: its size and first bytes. */
-static uint64_t code_print(uintptr_t code)
+/* The line table tells two functions of one name and place apart, as a notebook makes them: its size and first bytes.
+ * `readable`: the pages of all three are known to be. */
+static uint64_t code_print(uintptr_t code, const struct python_memo *is, bool readable)
 {
-	uint64_t name = python_text_print(python_word(code + python.at.code_name));
-	uint64_t file = python_text_print(python_word(code + python.at.code_file));
-	uintptr_t lines = python_word(code + python.at.code_lines);
-	if (!name || !file || !python_readable(lines, python.at.bytes_data + sizeof(uint64_t)))
+	uint64_t name = python_text_print(is->name, readable), file = python_text_print(is->file, readable);
+	if (!name || !file || !(readable || python_readable(is->lines, python.at.bytes_data + sizeof(uint64_t))))
 		return 0;
 	uint64_t print = mix(code ^ (uint64_t)(uint32_t)python_int(code + python.at.code_first_line) << 40, name);
 	print = mix(print, file);
-	print = mix(print ^ lines, python_word(lines + python.at.bytes_size) ^ python_word(lines + python.at.bytes_data)
-										       << 20);
+	print = mix(print ^ is->lines, python_word(is->lines + python.at.bytes_size) ^
+					       python_word(is->lines + python.at.bytes_data) << 20);
 	return print | 1;
 }
 
@@ -134,19 +133,32 @@ static bool is_shim(uintptr_t code)
 	       python_word(code + python.at.code_name) == python_word(code + python.at.code_file);
 }
 
-wire_id python_code(struct agent_thread *thread, uintptr_t code)
+wire_id python_code(struct agent_thread *thread, uintptr_t code, struct python_memo *memo)
 {
 	if (is_shim(code))
 		return PYTHON_SHIM;
-	uint64_t print = code_print(code);
+	struct python_memo now = {.name = python_word(code + python.at.code_name),
+				  .file = python_word(code + python.at.code_file),
+				  .lines = python_word(code + python.at.code_lines)};
+	bool same = memo && memo->print && memo->name == now.name && memo->file == now.file && memo->lines == now.lines;
+	uint64_t print = code_print(code, &now, same);
 	if (!print)
 		return 0;
+	if (same && memo->print == print)
+		return memo->id;
 	wire_id id = table_find(print);
-	if (id)
-		return id;
-	id = write_code(thread, code);
-	if (id)
-		table_add(print, id);
+	if (!id) {
+		id = write_code(thread, code);
+		if (id)
+			table_add(print, id);
+	}
+	if (memo) {
+		memo->name = now.name;
+		memo->file = now.file;
+		memo->lines = now.lines;
+		memo->print = id ? print : 0;
+		memo->id = id;
+	}
 	return id;
 }
 
@@ -173,7 +185,7 @@ static size_t task_number(uintptr_t number, char *out)
 wire_id python_task_name(struct agent_thread *thread, uintptr_t task, uintptr_t name)
 {
 	char text[WIRE_TEXT_MAX];
-	uint64_t text_print = python_text_print(name);
+	uint64_t text_print = python_text_print(name, false);
 	uint64_t number = text_print ? 0 : python_word(name + python.at.object_type + 2 * sizeof(uintptr_t));
 	uint64_t print = mix(mix(task, text_print ^ name), number) | 1;
 	wire_id id = table_find(print);

@@ -237,7 +237,7 @@ bool elf_find_in_file(uintptr_t bias, uintptr_t dynamic, const char *const *name
 	struct stat status;
 	if (fstat(descriptor, &status) == 0 && status.st_size > 0) {
 		struct mapped_file file = {.bytes = (size_t)status.st_size};
-		void *start = (void *)syscall(SYS_mmap, NULL, file.bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+		void *start = (void *)syscall(SYS_mmap, NULL, file.bytes, PROT_READ, MAP_PRIVATE, descriptor, 0L);
 		if (start != MAP_FAILED) {
 			file.start = start;
 			known = search_file(&file, bias, names, found, count);

@@ -30,13 +30,11 @@ static bool is_code(uintptr_t code)
 	return python_is(code, python.type_code, python.at.code_size);
 }
 
-/* The code object of a frame that is readable; 0: none. From 3.14 on the lowest bits say how the reference is held. */
+/* What a readable frame says its code object is. From 3.14 on the lowest bits say how the reference is held. */
 static uintptr_t frame_code(uintptr_t frame)
 {
 	uintptr_t code = python_word(frame + python.at.frame_code);
-	if (python.at.minor >= 14)
-		code &= ~(uintptr_t)3;
-	return is_code(code) ? code : 0;
+	return python.at.minor >= 14 ? code & ~(uintptr_t)3 : code;
 }
 
 static uint32_t frame_offset(uintptr_t frame, uintptr_t code)
@@ -61,9 +59,11 @@ static bool frame_readable(uintptr_t frame)
 static inline bool fill_frame(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
 {
 	uintptr_t code = frame_code(frame);
-	if (!code)
+	struct python_memo *memo = python_memo_take(thread, frame, code);
+	bool readable = memo && memo->print;
+	if (!(readable ? python_word(code + python.at.object_type) == python.type_code : is_code(code)))
 		return false;
-	out->code = python_code(thread, code);
+	out->code = python_code(thread, code, memo);
 	out->offset = frame_offset(frame, code);
 	out->c_address = 0;
 	out->is_entry = out->awaits = false;

@@ -7,6 +7,7 @@
  *
  * The first interpreter that is found stays: two in one process are possible, but nobody has two that both run.
  */
+#include "agent/core.h"
 #include "agent/python.h"
 
 #include <dlfcn.h>
@@ -392,4 +393,6 @@ void python_look(uintptr_t bias, uintptr_t dynamic)
 	tell(known);
 	atomic_store_explicit(&python.stage, known == WIRE_PYTHON_READ ? PYTHON_READY : PYTHON_UNSEEN,
 			      memory_order_release);
+	if (open && memory_python_seen)
+		memory_python_seen(bias, dynamic);
 }

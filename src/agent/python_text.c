@@ -80,15 +80,17 @@ size_t python_text(uintptr_t text, char *out, size_t most)
 
 /* The last 16 bytes: where texts that come from one place differ. A shorter text is preceded by its own head, so the read stays
  * inside the object; what is not text is shifted out. Runs twice per frame of every sample, hence without text_view. */
-uint64_t python_text_print(uintptr_t text)
+uint64_t python_text_print(uintptr_t text, bool readable)
 {
-	if (!python_is(text, python.type_text, python.at.text_ascii))
+	if (readable ? python_word(text + python.at.object_type) != python.type_text
+		     : !python_is(text, python.type_text, python.at.text_ascii))
 		return 0;
 	uint32_t state = (uint32_t)python_int(text + python.at.text_state) >> python.text_shift;
 	size_t length = python_word(text + python.at.text_length), bytes = length * (state & 7);
 	uintptr_t end = text + (state & 16 ? python.at.text_ascii : python.at.text_wide) + bytes;
 	uint64_t last, before;
-	if (!(state & 8) || length >= LENGTH_MOST || !python_span(end - 16, 16))
+	bool near = readable && text / PYTHON_PAGE == (end - 1) / PYTHON_PAGE;
+	if (!(state & 8) || length >= LENGTH_MOST || !(near || python_span(end - 16, 16)))
 		return 0;
 	memcpy(&last, (const char *)end - 8, 8);
 	memcpy(&before, (const char *)end - 16, 8);

@@ -108,6 +108,7 @@ void capture_stack(struct agent_thread *thread, const ucontext_t *context, struc
 	enum unwind_end end = UNWIND_ROOT;
 	bool unmatched = false;
 	*out = (struct capture){0};
+	python_memo_begin(thread);
 	unsigned native = unwind_walk(thread, context, &end);
 	unsigned own = context ? 0 : own_frames(thread, native);
 	note_modules(thread, native);

@@ -38,11 +38,11 @@ static inline long sys_read(int fd, void *to, size_t bytes)
 	return syscall(SYS_read, fd, to, bytes);
 }
 
-/* NULL where it fails. */
+/* NULL where it fails. The seventh argument of syscall lies on the stack, where an int has only its lower half. */
 static inline void *sys_map(size_t bytes, int protection, int flags, int fd)
 {
 	void *at = (void *)syscall(SYS_mmap, NULL, bytes, protection, flags, fd,
-				   0); /* NOLINT(performance-no-int-to-ptr) */
+				   0L); /* NOLINT(performance-no-int-to-ptr) */
 	return at == MAP_FAILED ? NULL : at;
 }
 

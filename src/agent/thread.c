@@ -110,6 +110,7 @@ static bool write_record(struct thread_slot *slot, bool is_main)
 	struct agent_thread *thread = &slot->thread;
 	thread->samples = NULL;
 	thread->last_depth = 0;
+	thread->memo_count = 0; /* its ids are another file's */
 	thread->rest_until_ns = thread->spent_ns = 0;
 	thread->record_id = 0;
 	struct wire_thread *record = file_record(thread, WIRE_THREAD, sizeof(*record));
@@ -145,7 +146,11 @@ static bool begin(struct thread_slot *slot, bool is_main)
 	atomic_fetch_add(&count, 1);
 	if (is_main)
 		sample_prepare(thread);
+	if (is_main && memory_open)
+		memory_open(thread);
 	self = thread;
+	if (memory_thread_begin)
+		memory_thread_begin(thread, is_main ? NULL : (void *)(uintptr_t)slot->start.routine);
 	if (agent_period_ns() && !agent_yielded() && !clock_start(thread))
 		atomic_fetch_add(&file_header()->threads_missed, 1);
 	thread->busy = 0;
@@ -162,6 +167,8 @@ static void end(struct thread_slot *slot)
 	thread_name(thread);
 	atomic_store(&thread->record->end_mono_ns, agent_mono_ns());
 	atomic_store(&thread->record->cpu_end_ns, sys_thread_cpu_ns());
+	if (memory_thread_end)
+		memory_thread_end(thread);
 	self = NULL;
 	atomic_store(&slot->tid, 0);
 	atomic_fetch_sub(&count, 1);

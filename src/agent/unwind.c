@@ -9,6 +9,9 @@
  * the loaded objects and the rule: threads write entries without locks, and a reader that meets a half-written one finds that the
  * check does not fit and parses the rule itself. Nothing is ever invalidated: another epoch is another key.
  *
+ * Interrupted instructions are seldom the same ones twice, and finding a rule in tables of megabytes is the costliest thing
+ * here. A rule that holds for a whole block of addresses is entered for the block too.
+ *
  * The cache is large, and a program that works for a millisecond between two samples pushes it out of the processor's. But most
  * of a stack is that of the sample before: its rules are kept in order of the frames, and only where a frame is another is the
  * cache asked.
@@ -101,6 +104,38 @@ static void cache_add(uint64_t key, const struct cfi_rule *rule)
 		atomic_store_explicit(&set[0].words[i], words[i], memory_order_relaxed);
 }
 
+/* Blocks of addresses share the cache with single ones. Their sizes, and what makes their keys others than addresses'. */
+static const struct block {
+	uintptr_t bytes;
+	uint64_t salt;
+} blocks[] = {{64, 0x8CB92BA72F3D8DD7ULL}, {512, 0xABCC5167CCAD925FULL}};
+
+enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
+
+static uint64_t block_key(const struct block *block, uintptr_t pc)
+{
+	return rule_key(pc & ~(block->bytes - 1), module_epoch()) ^ block->salt;
+}
+
+static bool block_find(uintptr_t pc, struct cfi_rule *rule)
+{
+	for (unsigned i = BLOCKS; i-- > 0;)
+		if (cache_find(block_key(&blocks[i], pc), rule))
+			return true;
+	return false;
+}
+
+static void block_add(uintptr_t pc, const struct cfi_range *range, const struct cfi_rule *rule)
+{
+	for (unsigned i = BLOCKS; i-- > 0;) {
+		uintptr_t start = pc & ~(blocks[i].bytes - 1);
+		if (start < range->start || range->end - start < blocks[i].bytes)
+			continue;
+		cache_add(block_key(&blocks[i], pc), rule);
+		return;
+	}
+}
+
 /* ---- the stack before */
 
 _Static_assert(sizeof(struct cfi_rule) == sizeof(((struct rule_memo *)NULL)->rule), "a rule fits");
@@ -112,6 +147,9 @@ static void memo_begin(struct walk *walk)
 	walk->old = old;
 	walk->old_end = thread->rules_epoch == module_epoch() ? old + thread->rules_count : old;
 	walk->fresh = thread->rules[!thread->rules_turn];
+	/* The return addresses lie where they lay, and waiting for one after the other is most of what a cold stack costs. */
+	for (const struct rule_memo *memo = old; memo < walk->old_end; memo++)
+		__builtin_prefetch((const void *)(memo->sp - sizeof(uintptr_t)));
 }
 
 static void memo_end(struct walk *walk)
@@ -316,6 +354,20 @@ static void find_generated(struct walk *walk, uintptr_t pc, struct cfi_rule *rul
 	cache_add(key, rule);
 }
 
+/* By the tables of the object that holds the address. What the code itself says of a frame that is half taken down goes before
+ * them, so a block is only asked after it. */
+static void find_in_object(struct walk *walk, const struct module_view *view, uintptr_t pc, struct cfi_rule *rule)
+{
+	struct bare_code code = {(const uint8_t *)view->code, view->code, view->code_end - view->code};
+	struct cfi_range range;
+	if ((walk->exact && bare_return(&code, pc, rule)) || block_find(pc, rule))
+		return;
+	if (cfi_find(&view->tables, pc, rule, &range) == CFI_FOUND)
+		block_add(pc, &range, rule);
+	else
+		guess_rule(walk, &code, rule);
+}
+
 static void find_rule(struct walk *walk, struct cfi_rule *rule)
 {
 	struct module_view view;
@@ -327,12 +379,23 @@ static void find_rule(struct walk *walk, struct cfi_rule *rule)
 			find_generated(walk, pc, rule);
 			return;
 		}
-		struct bare_code code = {(const uint8_t *)view.code, view.code, view.code_end - view.code};
-		if (!(walk->exact && bare_return(&code, pc, rule)) && cfi_find(&view.tables, pc, rule) != CFI_FOUND)
-			guess_rule(walk, &code, rule);
+		find_in_object(walk, &view, pc, rule);
 		cache_add(key, rule);
 	}
 	memo_add(walk, pc, rule);
+}
+
+bool unwind_rule(struct agent_thread *thread, uintptr_t pc, struct cfi_rule *rule)
+{
+	struct module_view view;
+	struct cfi_range range;
+	uint64_t key = rule_key(pc, module_epoch());
+	if (cache_find(key, rule))
+		return true;
+	if (!module_find(thread, pc, &view) || cfi_find(&view.tables, pc, rule, &range) != CFI_FOUND)
+		return false;
+	cache_add(key, rule);
+	return true;
 }
 
 /* ---- one step */

@@ -28,18 +28,22 @@
  * the image used before the agent began (loading, relocating; after an exec, less what the image before it used), and
  * `cpu_end_ns` less `cpu_last_ns` of a thread is what it used after its last sample. So the weights add up to the CPU time.
  *
+ * The memory profile has a header of its own, memory.h.
+ *
  * A reader must trust nothing: ids may point anywhere, sizes may be wrong, parents may form cycles (a parent's id is not
  * always smaller than its child's), texts may lack their end.
  */
 #ifndef PITOT_WIRE_WIRE_H
 #define PITOT_WIRE_WIRE_H
 
+#include "wire/memory.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define WIRE_MAGIC  0x3152495754495031ULL
 #define WIRE_SUFFIX ".wire"
-/* "dir=/tmp/x;stage=3;cpu=999": what the agent is to do, in the environment of every profiled process. */
+/* "dir=/tmp/x;stage=3;cpu=999;memory=524288": what the agent is to do, in the environment of every profiled process. */
 #define WIRE_VARIABLE "PITOT_AGENT"
 
 enum {
@@ -92,7 +96,7 @@ struct wire_header {
 
 _Static_assert(sizeof(struct wire_header) <= WIRE_PAGE, "the header has to fit into a page");
 
-enum wire_chunk_kind { WIRE_RECORDS = 1, WIRE_NODES, WIRE_SAMPLES };
+enum wire_chunk_kind { WIRE_RECORDS = 1, WIRE_NODES, WIRE_SAMPLES, WIRE_SITES };
 
 struct wire_chunk {
 	uint32_t kind;
@@ -102,7 +106,7 @@ struct wire_chunk {
 };
 
 /* Records: variable in size, each begins with this; `bytes` is a multiple of 16 and counts the whole record. */
-enum wire_record_kind { WIRE_MODULE = 1, WIRE_CODE, WIRE_THREAD, WIRE_TASK };
+enum wire_record_kind { WIRE_MODULE = 1, WIRE_CODE, WIRE_THREAD, WIRE_TASK, WIRE_MEMORY, WIRE_RESIDENT };
 
 struct wire_record {
 	uint16_t kind;
@@ -152,6 +156,10 @@ struct wire_thread {
 	char name[16];
 	wire_id creator; /* node of the stack that called pthread_create; 0: not known */
 	uint32_t reserved;
+	/* Memory (memory.h), heap kinds: exact in either mode, but that sampling tells of bytes when it samples: a
+	 * thread that was killed may have allocated a period more. freed_bytes only where every event is recorded. */
+	_Atomic uint64_t allocated_bytes, allocated_calls;
+	_Atomic uint64_t freed_bytes, freed_calls;
 };
 
 /* An asyncio task, its name copied when first seen. */

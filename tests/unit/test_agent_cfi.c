@@ -114,7 +114,7 @@ static enum cfi_answer ask(struct image *image, size_t keep, uintptr_t at, struc
 	unsigned char *home = edge() - image->used;
 	struct cfi_view view = {(uintptr_t)home, (uintptr_t)home + keep, (uintptr_t)home};
 	memcpy(home, image->bytes, image->used);
-	return cfi_find(&view, (uintptr_t)home + CODE + at, rule);
+	return cfi_find(&view, (uintptr_t)home + CODE + at, rule, NULL);
 }
 
 /* Made twice: addresses that are not relative depend on the size. */
@@ -270,7 +270,7 @@ static void an_image_cut_anywhere_is_not_read_beyond(void **state)
 		unsigned char *home = edge() - keep;
 		memcpy(home, whole.bytes, keep);
 		struct cfi_view view = {(uintptr_t)home, (uintptr_t)home + keep, (uintptr_t)home};
-		assert_int_not_equal(cfi_find(&view, (uintptr_t)home + CODE + 5, &rule), CFI_FOUND);
+		assert_int_not_equal(cfi_find(&view, (uintptr_t)home + CODE + 5, &rule, NULL), CFI_FOUND);
 	}
 }
 
@@ -293,7 +293,7 @@ static void any_byte_may_be_wrong(void **state)
 /* ---- agreement with libdw */
 
 struct tally {
-	unsigned asked, found, supported;
+	unsigned asked, found, supported, wide;
 };
 
 static bool same_cfa(const struct cfi_rule *rule, const Dwarf_Op *ops, size_t count)
@@ -317,6 +317,20 @@ static bool same_place(int16_t place, bool based, const Dwarf_Op *ops, size_t co
 	return based || place == CFI_LOST;
 }
 
+/* Both ends of a range have its rule, and what lies next to it is another row or another function. */
+static void check_range(const struct cfi_view *view, uintptr_t pc, const struct cfi_rule *rule,
+			const struct cfi_range *range)
+{
+	struct cfi_rule first, last;
+	struct cfi_range again;
+	assert_true(range->start <= pc && pc < range->end);
+	assert_int_equal(cfi_find(view, range->start, &first, &again), CFI_FOUND);
+	assert_true(again.start == range->start && again.end == range->end);
+	assert_int_equal(cfi_find(view, range->end - 1, &last, NULL), CFI_FOUND);
+	assert_memory_equal(rule, &first, sizeof first);
+	assert_memory_equal(rule, &last, sizeof last);
+}
+
 static void compare_with_libdw(Dwarf_CFI *cfi, const struct cfi_view *view, uintptr_t bias, uintptr_t pc,
 			       struct tally *tally)
 {
@@ -324,7 +338,8 @@ static void compare_with_libdw(Dwarf_CFI *cfi, const struct cfi_view *view, uint
 	Dwarf_Op *ops, scratch[3];
 	size_t count;
 	struct cfi_rule rule;
-	enum cfi_answer answer = cfi_find(view, pc, &rule);
+	struct cfi_range range;
+	enum cfi_answer answer = cfi_find(view, pc, &rule, &range);
 	tally->asked++;
 	if (dwarf_cfi_addrframe(cfi, pc - bias, &frame) != 0) {
 		assert_int_equal(answer, CFI_NONE);
@@ -334,6 +349,8 @@ static void compare_with_libdw(Dwarf_CFI *cfi, const struct cfi_view *view, uint
 	assert_int_not_equal(answer, CFI_NONE);
 	if (answer == CFI_FOUND) {
 		tally->supported++;
+		tally->wide += range.end - range.start > 1;
+		check_range(view, pc, &rule, &range);
 		assert_int_equal(dwarf_frame_register(frame, ARCH_RA, scratch, &ops, &count), 0);
 		bool is_root = count == 0 && ops == scratch;
 		assert_int_equal(is_root, (rule.flags & CFI_ROOT) != 0);
@@ -354,7 +371,7 @@ static void compare_with_libdw(Dwarf_CFI *cfi, const struct cfi_view *view, uint
 static void compare_object(struct agent_thread *thread, uintptr_t inside, unsigned every)
 {
 	struct module_view view;
-	struct tally tally = {0, 0, 0};
+	struct tally tally = {0, 0, 0, 0};
 	assert_true(module_find(thread, inside, &view));
 	const struct wire_module *module = stand_in_module(inside);
 	assert_non_null(module);
@@ -372,6 +389,7 @@ static void compare_object(struct agent_thread *thread, uintptr_t inside, unsign
 		      tally.supported);
 	assert_true(tally.found > 100);
 	assert_true((tally.found - tally.supported) * 1000.0 < tally.found);
+	assert_true(tally.wide > tally.supported / 2);
 	dwarf_cfi_end(cfi);
 	elf_end(elf);
 	close(fd);

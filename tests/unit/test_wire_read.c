@@ -305,7 +305,7 @@ static void texts_end_and_are_clean(void **state)
 static void the_first_chunk_that_makes_no_sense_ends_the_file(void **state)
 {
 	struct fixture *f = *state;
-	static const struct wire_chunk chunks[] = {{.kind = 4, .pages = 1},
+	static const struct wire_chunk chunks[] = {{.kind = WIRE_SITES + 1, .pages = 1},
 						   {.kind = 0xFFFFFFFF, .pages = 1},
 						   {.kind = WIRE_NODES, .pages = 0},
 						   {.kind = WIRE_NODES, .pages = 0xFFFFFFFF},

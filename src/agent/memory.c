@@ -1,0 +1,280 @@
+/*
+ * memory.c - when the memory profiler begins and ends, for the process and for each thread; and its snapshots.
+ *
+ * A thread's state is kept with its struct agent_thread and goes with it to the next thread. It lies in memory that a child finds
+ * zeroed, whatever made the child: zero is "off" there, and a child of fork begins anew in memory_open.
+ */
+#include "agent/memory.h"
+#include "agent/sys.h"
+
+#include <string.h>
+enum {
+	COURSE_FIRST_NS = 1000000,
+	CALL_UNIT = 256,
+	OWN_MOST = 512,
+};
+
+struct memory_state memory;
+__thread struct memory_thread *memory_self __attribute__((tls_model("initial-exec")));
+
+/* What memory_map gave, as far as there is room: to know it again in /proc. */
+static struct {
+	_Atomic uintptr_t start, end;
+} own[OWN_MOST];
+
+static struct {
+	_Atomic uint32_t count;
+	atomic_flag snapshot;
+} states = {.snapshot = ATOMIC_FLAG_INIT};
+
+void *memory_map(size_t bytes)
+{
+	void *at = sys_map_private(bytes);
+	if (!at)
+		return NULL;
+	syscall(SYS_madvise, at, bytes, MADV_DONTFORK);
+	for (unsigned i = 0; i < OWN_MOST; i++) {
+		uintptr_t none = 0;
+		if (atomic_compare_exchange_strong(&own[i].start, &none, (uintptr_t)at)) {
+			atomic_store(&own[i].end, (uintptr_t)at + bytes);
+			break;
+		}
+	}
+	if (memory.wire)
+		atomic_fetch_add(&memory.wire->own_bytes, bytes);
+	return at;
+}
+
+bool memory_is_own(uintptr_t at)
+{
+	for (unsigned i = 0; i < OWN_MOST; i++) {
+		uintptr_t start = atomic_load_explicit(&own[i].start, memory_order_relaxed);
+		if (start && at >= start && at < atomic_load_explicit(&own[i].end, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+void memory_unmap(void *at, size_t bytes)
+{
+	for (unsigned i = 0; i < OWN_MOST; i++)
+		if (atomic_load_explicit(&own[i].start, memory_order_relaxed) == (uintptr_t)at) {
+			atomic_store(&own[i].end, 0);
+			atomic_store(&own[i].start, 0);
+			break;
+		}
+	sys_unmap(at, bytes);
+	if (memory.wire)
+		atomic_fetch_sub(&memory.wire->own_bytes, bytes);
+}
+
+static struct memory_thread *map_state(void)
+{
+	struct memory_thread *state = sys_map_private(sizeof(*state));
+	if (!state || syscall(SYS_madvise, state, sizeof(*state), MADV_WIPEONFORK) == 0)
+		return state;
+	sys_unmap(state, sizeof(*state));
+	return NULL;
+}
+
+static void enroll(struct memory_thread *state)
+{
+	state->number = atomic_fetch_add(&states.count, 1) + 1;
+	state->stack = stack_new();
+	state->next = atomic_load(&memory.threads);
+	while (!atomic_compare_exchange_weak(&memory.threads, &state->next, state))
+		;
+}
+
+/* Two threads of one seed must not draw the same. */
+static void seed_state(struct memory_thread *state)
+{
+	uint64_t seed = memory.wire->seed + state->number * 0x9E3779B97F4A7C15ULL;
+	state->random = draw_next(&seed);
+	state->gap = state->countdown = memory.period_bytes ? draw_gap(&state->random, memory.period_bytes) : 0;
+}
+
+static void begin_orphans(void)
+{
+	static struct memory_thread *kept;
+	if (!kept)
+		kept = map_state();
+	if (!kept)
+		return;
+	enroll(kept);
+	seed_state(kept);
+	kept->mode = memory.mode;
+	memory_orphan_set(kept);
+}
+
+static void describe(struct wire_memory *wire, const struct agent_plan *plan)
+{
+	wire->period_bytes = plan->memory_period;
+	wire->seed = plan->memory_seed ? plan->memory_seed : agent_mono_ns() ^ (uint64_t)sys_getpid() << 40;
+	wire->call_unit = plan->memory_period ? CALL_UNIT : 1;
+	wire->peak_slack_bytes = 0;
+	wire->course_start_ns = agent_mono_ns();
+	atomic_store(&wire->course_step_ns, COURSE_FIRST_NS);
+	malloc_describe(wire);
+}
+
+void memory_open(struct agent_thread *thread)
+{
+	const struct agent_plan *plan = agent_asked();
+	memory.wire = NULL;
+	memory.mode = MEMORY_OFF;
+	atomic_store(&memory.threads, NULL);
+	atomic_store(&memory.slack, 0);
+	atomic_flag_clear(&states.snapshot);
+	memset(own, 0, sizeof(own)); /* a child has none of it */
+	range_forget();
+	site_restart();
+	if (!plan->memory || malloc_is_watched())
+		return;
+	struct wire_memory *wire = file_record(thread, WIRE_MEMORY, sizeof(*wire));
+	if (!wire || (!block_filter && !block_init())) {
+		file_stop("no memory for the memory profiler");
+		return;
+	}
+	tick_init();
+	describe(wire, plan);
+	if (!block_begin(wire->allocator_kind == WIRE_ALLOCATOR_LIBC))
+		return;
+	file_publish(thread);
+	memory.period_bytes = plan->memory_period;
+	memory.mode = plan->memory_period ? MEMORY_SAMPLED : MEMORY_EXACT;
+	memory.blind = node_add(thread, 0, WIRE_NODE_MARK, 0, WIRE_MARK_BUSY);
+	memory.wire = wire;
+	begin_orphans();
+	domain_hook();
+}
+
+void memory_thread_begin(struct agent_thread *thread, void *routine)
+{
+	if (!memory.wire)
+		return;
+	struct memory_thread *state = thread->memory ? thread->memory : map_state();
+	if (!state)
+		return;
+	thread->memory = state;
+	if (!state->number)
+		enroll(state);
+	if (state->routine != routine || !state->thread)
+		site_forget(state);
+	if (state->stack)
+		stack_forget(state->stack);
+	if (thread_count() > 1 && !atomic_load(&memory.slack))
+		memory_set_slack(atomic_load(&memory.wire->peak_bytes));
+	seed_state(state);
+	state->routine = routine;
+	state->thread = thread;
+	state->record = thread->record;
+	state->last = NULL;
+	state->inside = 0;
+	state->mode = memory.mode;
+	memory_self = state;
+}
+
+static void tell_all(struct memory_thread *state)
+{
+	int64_t untold = state->untold;
+	state->untold = 0;
+	atomic_fetch_add(&memory.wire->live_bytes, untold);
+}
+
+void memory_thread_end(struct agent_thread *thread)
+{
+	struct memory_thread *state = thread->memory;
+	if (!state || memory_self != state)
+		return;
+	memory_self = NULL;
+	memory_count_bytes(state);
+	state->mode = MEMORY_OFF;
+	state->countdown = 0;
+	if (memory.wire)
+		tell_all(state);
+}
+
+void memory_end(void)
+{
+	struct memory_thread *self = memory_self;
+	if (!memory.wire || !self || self->mode == MEMORY_OFF)
+		return;
+	tell_all(self);
+	for (struct memory_thread *state = atomic_load(&memory.threads); state; state = state->next)
+		memory_count_bytes(state);
+	resident_take(self, WIRE_RESIDENT_END);
+}
+
+/* ---- snapshots */
+
+/* Calls `visit` for every site that was written. */
+static void each_site(void (*visit)(struct wire_site *site, double at), double at)
+{
+	const struct wire_header *header = file_header();
+	uint32_t pages = atomic_load(&header->pages_ready), used = atomic_load(&header->pages_used);
+	for (uint32_t page = 1; page < pages && page < used;) {
+		struct wire_chunk *chunk = (struct wire_chunk *)((char *)header + (size_t)page * WIRE_PAGE);
+		if (chunk->kind == WIRE_SITES) {
+			struct wire_site *site = (struct wire_site *)(chunk + 1);
+			uint32_t count = atomic_load(&chunk->used) / sizeof(*site);
+			for (uint32_t i = 0; i < count; i++)
+				visit(&site[i], at);
+		}
+		page += chunk->kind && chunk->pages ? chunk->pages : 1;
+	}
+}
+
+static void start_with_own(struct wire_site *site, double unused)
+{
+	(void)unused;
+	if (!site->principal)
+		site->snapshot_bytes = (double)site->live_bytes;
+}
+
+static void add_mirrors(struct wire_site *site, double unused)
+{
+	(void)unused;
+	struct wire_site *principal = site->principal ? file_at(site->principal) : NULL;
+	if (principal)
+		principal->snapshot_bytes += (double)site->live_bytes;
+}
+
+static void add_to_sums(struct wire_site *site, double at)
+{
+	if (site->principal)
+		return;
+	site->sum_y += site->snapshot_bytes;
+	site->sum_ky += at * site->snapshot_bytes;
+	site->sum_yy += site->snapshot_bytes * site->snapshot_bytes;
+}
+
+MEMORY_EXPORT int64_t pitot_agent_heap(void);
+MEMORY_EXPORT int64_t pitot_agent_snapshot(void);
+
+int64_t pitot_agent_heap(void)
+{
+	struct memory_thread *self = memory_self;
+	if (!memory.wire || !agent_is_on() || (self && self->mode == MEMORY_OFF))
+		return -1;
+	return atomic_load(&memory.wire->live_bytes) + (self ? self->untold : 0);
+}
+
+int64_t pitot_agent_snapshot(void)
+{
+	struct memory_thread *self = memory_self;
+	if (!memory.wire || !self || self->mode == MEMORY_OFF || !agent_enter_here())
+		return -1;
+	if (!atomic_flag_test_and_set(&states.snapshot)) {
+		double at = atomic_load(&memory.wire->snapshots);
+		tell_all(self);
+		each_site(start_with_own, at);
+		each_site(add_mirrors, at);
+		each_site(add_to_sums, at);
+		atomic_fetch_add(&memory.wire->snapshots, 1);
+		resident_take(self, WIRE_RESIDENT_SNAPSHOT);
+		atomic_flag_clear(&states.snapshot);
+	}
+	gate_leave();
+	return pitot_agent_heap();
+}

@@ -1,0 +1,82 @@
+/*
+ * memory_stack.h - what memory_stack.c and memory_python.c share: the stack before, root first, by which most of the next one is
+ * known.
+ */
+#ifndef PITOT_AGENT_MEMORY_STACK_H
+#define PITOT_AGENT_MEMORY_STACK_H
+
+#include "agent/memory.h"
+
+enum { STACK_FRAMES = 1000, STACK_RULES = 2048, STACK_CHILDREN = 16384, STACK_CODES = 512 };
+
+enum stack_flag {
+	STACK_FP_MATTERS = 1, /* further out, something was found by this frame's fp */
+	STACK_FP_CHECKS = 2,  /* what is at fp_slot matters */
+	STACK_BY_FP = 4,
+	STACK_EVAL = 8,
+	STACK_OWN = 16, /* a wrapper of ours, around what an allocator asked of another */
+	STACK_ROOT = 32,
+	STACK_USABLE = 64
+};
+
+/* A native frame; the one before it in the array is its caller. */
+struct stack_native {
+	uintptr_t ip, sp, fp;
+	uintptr_t slot, fp_slot; /* where the caller's ip and fp were read; fp_slot 0: the frame does not save it */
+	uint64_t flags;
+};
+
+/* A Python frame, or the begin of a call of the evaluation function (code 0), which lies before the frames that it runs. */
+struct stack_python {
+	uintptr_t at; /* the frame; of a call: an address in its C frame */
+	uintptr_t code, instruction;
+	uintptr_t before; /* the frame's caller, whatever runs it */
+	uint64_t value;   /* of the node */
+};
+
+/* Of both together: how many of either there are up to here. */
+struct stack_step {
+	uint32_t node;
+	uint32_t natives, pythons;
+	uint32_t is_native;
+};
+
+struct stack_rule {
+	uintptr_t ip;
+	int32_t cfa_offset;
+	int16_t ra, fp; /* places in words from the CFA; fp CFI_SAME: not saved */
+	uint64_t flags; /* enum stack_flag */
+};
+
+struct stack_child {
+	uint64_t value;
+	wire_id parent, node;
+	uint32_t key;
+};
+
+struct stack_code {
+	uintptr_t code, name, lines;
+	int32_t first_line;
+	wire_id record;
+};
+
+struct memory_stack {
+	uint32_t epoch;
+	bool knows_python;
+	unsigned natives, pythons, steps;
+	unsigned sound_natives, sound_pythons; /* that the stack before had, too */
+	struct stack_native native[STACK_FRAMES], fresh_native[STACK_FRAMES];
+	struct stack_python python[STACK_FRAMES], fresh_python[STACK_FRAMES];
+	struct stack_step step[2 * STACK_FRAMES];
+	struct stack_rule rule[STACK_RULES];
+	struct stack_child child[STACK_CHILDREN];
+	struct stack_code code[STACK_CODES];
+};
+
+/* memory_python.c. Brings stack->python up to date. False: in a way that only the general functions can read. */
+bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread);
+bool stack_has_python(void);
+/* Whether an address is in the evaluation function. */
+bool stack_is_eval(uintptr_t pc);
+
+#endif
