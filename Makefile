@@ -23,7 +23,7 @@ BUILD   ?= $(if $(SAN),build-san,build)
 SAN     ?=
 OPT     ?= -O2
 
-PACKAGES := sqlite3 yaml-0.1 jansson libdw libelf libprotobuf-c zlib
+PACKAGES := sqlite3 yaml-0.1 jansson libdw libelf libprotobuf-c zlib libzstd
 # OpenBLAS is not among them: src/model loads it when it is wanted (gemm.h); only its header is needed here.
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS   ?= $(OPT) -g
@@ -35,10 +35,15 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude
 ALL_LDFLAGS := -Wl,-z,now $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 LIBS     := $(shell pkg-config --libs $(PACKAGES)) -ldl -lm -pthread
 
-CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze model render cmd)))
+CORE_SRC := $(wildcard $(addprefix src/,$(addsuffix /*.c,base wire config probe symbol run store stats analyze table model render serve cmd)))
+CORE_SRC += src/lib/timer.c src/lib/timing.c
 CORE_OBJ := $(CORE_SRC:src/%.c=$(BUILD)/obj/%.o)
 LIB_SRC  := $(wildcard src/lib/*.c src/wire/*.c)
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/pic/%.o)
+# The timer belongs to the library and to the program; in the library it brings what it needs of src/stats.
+TIMER_SRC := src/lib/timer.c src/lib/timing.c
+TIMER_STATS := base/mem $(addprefix stats/,compare_adjust describe dist interval interval_bootstrap order rank_dist rng series)
+TIMER_OBJ := $(TIMER_SRC:src/%.c=$(BUILD)/pic/%.o) $(TIMER_STATS:%=$(BUILD)/pic/%.o)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 
@@ -61,11 +66,12 @@ FORCE:
 
 # Text files that are compiled in as strings.
 GENERATED := $(BUILD)/gen/schema.inc $(BUILD)/gen/starter.inc $(GENERATED_MORE)
-$(BUILD)/gen/schema.inc: src/store/schema.sql
+# The run file's schema has one file per depth; schema.sql comes first.
+$(BUILD)/gen/schema.inc: $(sort $(wildcard src/store/schema*.sql))
 $(BUILD)/gen/starter.inc: docs/pipeline-starter.yaml
 $(BUILD)/gen/schema.inc $(BUILD)/gen/starter.inc:
 	@mkdir -p $(@D)
-	sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $< > $@
+	cat $^ | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' > $@
 
 $(BUILD)/obj/%.o: src/%.c $(BUILD)/flags | $(GENERATED)
 	@mkdir -p $(@D)
@@ -82,19 +88,24 @@ $(BUILD)/libcore.a: $(CORE_OBJ)
 $(BUILD)/pitot: $(BUILD)/obj/main.o $(BUILD)/libcore.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< $(BUILD)/libcore.a $(LIBS) -o $@
 
-$(BUILD)/libpitot.so: $(LIB_OBJ)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.$(SOVERSION) $^ -o $@
+$(BUILD)/libpitot.so: $(LIB_OBJ) $(TIMER_OBJ)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libpitot.so.$(SOVERSION) $(sort $^) -lm -o $@
 
-# One object whose hidden symbols are local: a program that links it sees pitot_* and no other name of ours.
-$(BUILD)/libpitot.a: $(LIB_OBJ)
+# Two objects whose hidden symbols are local: a program that links them sees pitot_* and no other name of ours. The timer is
+# one of its own, because it needs libm and the rest does not.
+$(BUILD)/libpitot.a: $(LIB_OBJ) $(TIMER_OBJ)
 	@rm -f $@
-	$(LD) -r $^ -o $(BUILD)/pic/libpitot.o
+	$(LD) -r $(filter-out $(TIMER_OBJ),$(LIB_OBJ)) -o $(BUILD)/pic/libpitot.o
+	$(LD) -r $(TIMER_OBJ) -o $(BUILD)/pic/libpitot-timer.o
 	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libpitot.o
-	$(AR) rcs $@ $(BUILD)/pic/libpitot.o
+	$(OBJCOPY) --localize-hidden $(BUILD)/pic/libpitot-timer.o
+	$(AR) rcs $@ $(BUILD)/pic/libpitot.o $(BUILD)/pic/libpitot-timer.o
 
 # UNIT_LIBS_test_x: what the test test_x links besides the program's own code.
 UNIT_LIBS_test_lib := $(BUILD)/libpitot.a
 $(BUILD)/unit/test_lib: $(BUILD)/libpitot.a
+UNIT_LIBS_test_span_read := $(BUILD)/libpitot.a
+$(BUILD)/unit/test_span_read: $(BUILD)/libpitot.a
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcore.a
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-# make install PREFIX=/usr/local DESTDIR=: program, libraries, header, pkg-config file, manual pages, completions, examples.
+# make install PREFIX=/usr/local DESTDIR=: program, libraries, header, Python module, pkg-config file, manual pages, completions, examples.
 # `make uninstall` with the same settings removes exactly that.
 
 BINDIR  ?= $(PREFIX)/bin
@@ -26,7 +26,9 @@ install: all $(BUILD)/pitot.pc
 	ln -sf libpitot.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libpitot.so
 	install -m 644 $(BUILD)/libpitot.a $(DESTDIR)$(LIBDIR)/libpitot.a
 	install -D -m 755 $(BUILD)/libpitot-agent.so $(DESTDIR)$(AGENTDIR)/libpitot-agent.so
+	install -D -m 755 $(BUILD)/libpitot-agent-memory.so $(DESTDIR)$(AGENTDIR)/libpitot-agent-memory.so
 	install -m 644 include/pitot.h $(DESTDIR)$(INCDIR)/pitot.h
+	install -D -m 644 python/pitot.py $(DESTDIR)$(AGENTDIR)/python/pitot.py
 	install -m 644 $(BUILD)/pitot.pc $(DESTDIR)$(LIBDIR)/pkgconfig/pitot.pc
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man1
 	$(if $(filter %.5,$(MAN_PAGES)),install -m 644 $(filter %.5,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man5)
