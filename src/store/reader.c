@@ -21,13 +21,40 @@ enum {
 static const struct {
 	const char *name;
 	int since;
-} tables[] = {{"run", 1},        {"param", 1},           {"host", 1},
-	      {"gate", 1},       {"stage", 1},           {"metric", 1},
-	      {"process", 1},    {"series", 1},          {"sample", 1},
-	      {"artifact", 1},   {"quality", 1},         {"event", 1},
-	      {"log", 1},        {"profile_process", 2}, {"profile_thread", 2},
-	      {"frame", 2},      {"stack", 2},           {"task", 2},
-	      {"cpu_sample", 2}, {"source_line", 2},     {"profile_gap", 2}};
+} tables[] = {{"run", 1},
+	      {"param", 1},
+	      {"host", 1},
+	      {"gate", 1},
+	      {"stage", 1},
+	      {"metric", 1},
+	      {"process", 1},
+	      {"series", 1},
+	      {"sample", 1},
+	      {"artifact", 1},
+	      {"quality", 1},
+	      {"event", 1},
+	      {"log", 1},
+	      {"profile_process", 2},
+	      {"profile_thread", 2},
+	      {"frame", 2},
+	      {"stack", 2},
+	      {"task", 2},
+	      {"cpu_sample", 2},
+	      {"source_line", 2},
+	      {"profile_gap", 2},
+	      {"model", 3},
+	      {"model_layer", 3},
+	      {"model_op", 3},
+	      {"model_time", 3},
+	      {"model_fit", 3},
+	      {"model_note", 3},
+	      /* the memory profile */
+	      {"memory_process", 3},
+	      {"memory_site", 3},
+	      {"memory_bucket", 3},
+	      {"memory_point", 3},
+	      {"memory_growth", 3},
+	      {"memory_resident", 3}};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)

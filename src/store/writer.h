@@ -7,6 +7,8 @@
 #ifndef PITOT_STORE_WRITER_H
 #define PITOT_STORE_WRITER_H
 
+#include "store/memory_statements.h"
+#include "store/span_statements.h"
 #include "store/sql.h"
 #include "store/store.h"
 
@@ -53,6 +55,8 @@
 	              " VALUES (?, ?, ?, ?, ?, ?)")                                                                    \
 	X(SOURCE_LINE, "INSERT OR REPLACE INTO source_line (file, line, text) VALUES (?, ?, ?)")                       \
 	X(PROFILE_GAP, "INSERT INTO profile_gap (stage_id, pid, command, reason, cpu_s) VALUES (?, ?, ?, ?, ?)")       \
+	MEMORY_STATEMENT_LIST(X)                                                                                       \
+	SPAN_STATEMENT_LIST(X)                                                                                         \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                                    \
 	X(COMMIT, "COMMIT")
 /* clang-format on */

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "sample_profile.h"
+#include "sample_memory.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -165,8 +165,12 @@ static inline int run_fill_train(struct store *store, struct err *err)
 static inline int run_fill_profile(struct store *store, struct err *err)
 {
 	struct profile_data *profile = sample_profile_new();
+	struct memory_data *memory = sample_memory_new();
 	int code = sample_profile_store(store, profile, err);
+	if (!code)
+		code = sample_memory_store(store, memory, err);
 	profile_data_free(profile);
+	memory_data_free(memory);
 	return code;
 }
 
