@@ -1,15 +1,20 @@
-# Protocol Buffers: src/render/x.proto becomes $(BUILD)/gen/x.pb-c.h and an object of the program.
+# Protocol Buffers: src/FOLDER/x.proto becomes $(BUILD)/gen/x.pb-c.h and an object of the program. Names are unique over all folders.
 
-PROTO     := $(patsubst src/render/%.proto,%,$(wildcard src/render/*.proto))
+PROTO_FILES := $(wildcard src/*/*.proto)
+PROTO     := $(patsubst %.proto,%,$(notdir $(PROTO_FILES)))
 PROTO_HDR := $(PROTO:%=$(BUILD)/gen/%.pb-c.h)
 PROTO_SRC := $(PROTO:%=$(BUILD)/gen/%.pb-c.c)
 PROTO_OBJ := $(PROTO:%=$(BUILD)/obj/gen/%.pb-c.o)
 CORE_OBJ  += $(PROTO_OBJ)
 GENERATED_MORE += $(PROTO_HDR)
 
-$(PROTO_HDR): $(BUILD)/gen/%.pb-c.h: src/render/%.proto
-	@mkdir -p $(@D)
-	protoc-c --proto_path=src/render --c_out=$(BUILD)/gen $<
+# $(call proto_header,src/render/pprof.proto)
+define proto_header
+$(BUILD)/gen/$(notdir $(1:.proto=)).pb-c.h: $(1)
+	@mkdir -p $$(@D)
+	protoc-c --proto_path=$(dir $(1)) --c_out=$(BUILD)/gen $$<
+endef
+$(foreach file,$(PROTO_FILES),$(eval $(call proto_header,$(file))))
 
 # One call makes both files.
 $(PROTO_SRC): $(BUILD)/gen/%.c: $(BUILD)/gen/%.h

@@ -74,3 +74,10 @@ void gemm_multiply(struct gemm *gemm, bool wide, size_t n, const void *a, const 
 		gemm->sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a, size, b, size, 0, c,
 			    size);
 }
+
+void gemm_product(struct gemm *gemm, const struct gemm_product *p)
+{
+	gemm->sgemm(CblasRowMajor, p->a_turned ? CblasTrans : CblasNoTrans, p->b_turned ? CblasTrans : CblasNoTrans,
+		    (int)p->m, (int)p->n, (int)p->k, 1, p->a, (int)p->a_stride, p->b, (int)p->b_stride, p->add ? 1 : 0,
+		    p->c, (int)p->c_stride);
+}

@@ -1,0 +1,5 @@
+# The inner loops are written so that the compiler can keep everything in registers; it has to try.
+$(patsubst %,$(BUILD)/obj/model/kernel_%.o,base avx2 avx512): ALL_CFLAGS += $(if $(SAN),,-O3) -ffp-contract=fast -fno-math-errno
+
+# Runs small graphs for tests/system/test_kernels.py, which compares them with PyTorch.
+unit-bins: $(BUILD)/unit/graph_runner
