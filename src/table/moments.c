@@ -1,0 +1,216 @@
+/* moments.c - see moments.h. */
+#include "table/moments.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Four sums side by side: neither the latency of one addition nor the order of a vectoriser decides. */
+static double moments_sum(const double *numbers, size_t count)
+{
+	double sums[4] = {0};
+	size_t i = 0;
+	for (; i + 4 <= count; i += 4)
+		for (int lane = 0; lane < 4; lane++)
+			sums[lane] += numbers[i + (size_t)lane];
+	for (; i < count; i++)
+		sums[0] += numbers[i];
+	return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+static void moments_of_all(const double *numbers, size_t count, double sum, struct moments *out)
+{
+	double squares[4] = {0}, least = numbers[0], most = numbers[0];
+	double mean = sum / (double)count;
+	size_t i = 0;
+	for (; i + 4 <= count; i += 4)
+		for (int lane = 0; lane < 4; lane++) {
+			double distance = numbers[i + (size_t)lane] - mean;
+			squares[lane] += distance * distance;
+		}
+	for (; i < count; i++)
+		squares[0] += (numbers[i] - mean) * (numbers[i] - mean);
+	for (i = 0; i < count; i++) {
+		least = numbers[i] < least ? numbers[i] : least;
+		most = numbers[i] > most ? numbers[i] : most;
+	}
+	*out = (struct moments){count, mean, (squares[0] + squares[1]) + (squares[2] + squares[3]), least, most};
+}
+
+void moments_of(const double *numbers, size_t count, struct moments *out)
+{
+	*out = (struct moments){0};
+	if (!count)
+		return;
+	double sum = moments_sum(numbers, count);
+	if (!isnan(sum)) {
+		moments_of_all(numbers, count, sum, out);
+		return;
+	}
+	double total = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (isnan(numbers[i]))
+			continue;
+		out->min = out->count ? fmin(out->min, numbers[i]) : numbers[i];
+		out->max = out->count ? fmax(out->max, numbers[i]) : numbers[i];
+		out->count++;
+		total += numbers[i];
+	}
+	out->mean = out->count ? total / (double)out->count : 0;
+	for (size_t i = 0; i < count; i++)
+		if (!isnan(numbers[i]))
+			out->m2 += (numbers[i] - out->mean) * (numbers[i] - out->mean);
+}
+
+void moments_merge(struct moments *into, const struct moments *more)
+{
+	if (!more->count)
+		return;
+	if (!into->count) {
+		*into = *more;
+		return;
+	}
+	double left = (double)into->count, right = (double)more->count, all = left + right;
+	double apart = more->mean - into->mean;
+	into->mean += apart * (right / all);
+	into->m2 += more->m2 + apart * apart * (left * right / all);
+	into->min = fmin(into->min, more->min);
+	into->max = fmax(into->max, more->max);
+	into->count += more->count;
+}
+
+void moments_add(struct moments *into, double number)
+{
+	if (isnan(number))
+		return;
+	into->count++;
+	double apart = number - into->mean;
+	into->mean += apart / (double)into->count;
+	into->m2 += apart * (number - into->mean);
+	into->min = into->count == 1 || number < into->min ? number : into->min;
+	into->max = into->count == 1 || number > into->max ? number : into->max;
+}
+
+double moments_sd(const struct moments *moments, bool sample)
+{
+	uint64_t freedom = moments->count - (sample ? 1 : 0);
+	if (moments->count < 2 || moments->m2 <= 0 || moments->min == moments->max)
+		return 0;
+	return sqrt(moments->m2 / (double)freedom);
+}
+
+void sketch_init(struct sketch *sketch, size_t columns, struct memory *memory)
+{
+	size_t most = SKETCH_ROOM;
+	while (most > SKETCH_FIRST && most * columns > (size_t)SKETCH_ROOM * 1024)
+		most /= 2;
+	*sketch = (struct sketch){.memory = memory, .most = most, .stride = 1};
+}
+
+/* Room for one more: a larger buffer, or every other number of the one there is. False where there is none at all. */
+static bool sketch_make_room(struct sketch *sketch)
+{
+	size_t room = sketch->room ? sketch->room * 2 : SKETCH_FIRST;
+	double *grown = NULL;
+	if (room <= sketch->most)
+		grown = memory_resize(sketch->memory, sketch->numbers, sketch->room * sizeof(double),
+				      room * sizeof(double));
+	if (grown) {
+		sketch->numbers = grown;
+		sketch->room = room;
+		return true;
+	}
+	for (size_t i = 0; i < sketch->count / 2; i++)
+		sketch->numbers[i] = sketch->numbers[i * 2];
+	sketch->count /= 2;
+	sketch->stride *= 2;
+	return sketch->room > 0;
+}
+
+void sketch_add(struct sketch *sketch, const double *numbers, size_t count)
+{
+	size_t at = 0;
+	while (sketch->skip < count - at) {
+		at += sketch->skip;
+		sketch->skip = 0;
+		if (isnan(numbers[at])) { /* the next that is there is taken in its place */
+			at++;
+			continue;
+		}
+		if (sketch->count == sketch->room && !sketch_make_room(sketch))
+			return;
+		sketch->numbers[sketch->count++] = numbers[at++];
+		sketch->skip = sketch->stride - 1;
+	}
+	sketch->skip -= count - at;
+}
+
+static void moments_swap(double *a, double *b)
+{
+	double keep = *a;
+	*a = *b;
+	*b = keep;
+}
+
+/* Puts the k-th smallest at its place, the smaller ones before it. */
+static double moments_select(double *numbers, size_t count, size_t k)
+{
+	size_t low = 0, high = count - 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (numbers[middle] < numbers[low])
+			moments_swap(&numbers[middle], &numbers[low]);
+		if (numbers[high] < numbers[low])
+			moments_swap(&numbers[high], &numbers[low]);
+		if (numbers[high] < numbers[middle])
+			moments_swap(&numbers[high], &numbers[middle]);
+		double pivot = numbers[middle];
+		size_t i = low, j = high;
+		while (i <= j) {
+			while (numbers[i] < pivot)
+				i++;
+			while (numbers[j] > pivot)
+				j--;
+			if (i > j)
+				break;
+			moments_swap(&numbers[i++], &numbers[j]);
+			if (j-- == 0)
+				break;
+		}
+		if (k <= j && j != SIZE_MAX)
+			high = j;
+		else if (k >= i)
+			low = i;
+		else
+			break;
+	}
+	return numbers[k];
+}
+
+double moments_median(const double *numbers, size_t count, double *scratch)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!isnan(numbers[i]))
+			scratch[kept++] = numbers[i];
+	if (!kept)
+		return NAN;
+	double upper = moments_select(scratch, kept, kept / 2);
+	if (kept % 2)
+		return upper;
+	double lower = scratch[0];
+	for (size_t i = 1; i < kept / 2; i++)
+		lower = scratch[i] > lower ? scratch[i] : lower;
+	return lower + (upper - lower) / 2;
+}
+
+double sketch_median(const struct sketch *sketch, double *scratch)
+{
+	return sketch->numbers ? moments_median(sketch->numbers, sketch->count, scratch) : NAN;
+}
+
+void sketch_fini(struct sketch *sketch)
+{
+	memory_give(sketch->memory, sketch->numbers, sketch->room * sizeof(double));
+	*sketch = (struct sketch){0};
+}
