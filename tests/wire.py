@@ -1,4 +1,5 @@
-"""wire.py - reads the agent's wire files for tests: header, threads, nodes, samples. The format is src/wire/wire.h.
+"""wire.py - reads the agent's wire files for tests: header, threads, nodes, samples, memory. The format is src/wire/wire.h and
+memory.h.
 
     for image in wire.read_all(folder):      # sorted by the time at which they began
         image.header["pid"], image.threads, image.samples, image.stack(sample["node"])
@@ -12,8 +13,13 @@ import struct
 MAGIC = 0x3152495754495031
 PAGE = 4096
 UNIT = 16
-RECORDS, NODES, SAMPLES = 1, 2, 3
-MODULE, CODE, THREAD, TASK = 1, 2, 3, 4
+RECORDS, NODES, SAMPLES, SITES = 1, 2, 3, 4
+MODULE, CODE, THREAD, TASK, MEMORY, RESIDENT = 1, 2, 3, 4, 5, 6
+(MALLOC, NEW, PYTHON_RAW, PYTHON_MEM, PYTHON_OBJECT, ANONYMOUS, BREAK) = range(1, 8)
+(SHARED, FILE, RESERVED, ARENA, ALLOCATOR) = range(8, 13)
+HEAP_LAST, COUNTED_LAST, KINDS = PYTHON_OBJECT, BREAK, 13
+ALLOCATOR_LIBC, ALLOCATOR_LIBRARY, ALLOCATOR_PROGRAM = 1, 2, 3
+RESIDENT_END, RESIDENT_GROWTH, RESIDENT_SNAPSHOT = 1, 2, 3
 NATIVE, PYTHON, MARK = 1, 2, 3
 MARK_TRUNCATED, MARK_UNMATCHED, MARK_BUSY = 1, 2, 3
 TRUNCATED, UNMATCHED, GIL, HAS_PYTHON, SYSCALL, BUSY = 1, 2, 4, 8, 16, 32
@@ -29,15 +35,37 @@ HEADER_FIELDS = (
 ).split()
 CHUNK = struct.Struct("=IIII")
 RECORD = struct.Struct("=HHI")
-THREAD_RECORD = struct.Struct("=HHI iI QQQ QQQ QQ QQQQ 16s II")
+THREAD_RECORD = struct.Struct("=HHI iI QQQ QQQ QQ QQQQ 16s II QQQQ")
 THREAD_FIELDS = (
     "kind reserved bytes tid is_main start_mono_ns end_mono_ns start_routine cpu_start_ns cpu_last_ns cpu_end_ns samples "
-    "weight_ns truncated unmatched busy handler_ns name creator reserved2"
+    "weight_ns truncated unmatched busy handler_ns name creator reserved2 allocated_bytes allocated_calls freed_bytes "
+    "freed_calls"
 ).split()
 MODULE_RECORD = struct.Struct("=HHI QQQ IHB32s5x")
 CODE_RECORD = struct.Struct("=HHI Ii HHI")
 NODE = struct.Struct("=IBBHQ")
 SAMPLE = struct.Struct("=QIIII")
+SITE = struct.Struct("=III B3x QQ qq QQ qq IIii dd dd dd d Q 16I 16I")
+SITE_FIELDS = (
+    "node thread principal kind allocated_bytes allocated_calls live_bytes live_calls temporary_bytes temporary_calls "
+    "peak_bytes peak_calls peak_number samples live_samples peak_samples variance live_variance peak_variance "
+    "snapshot_bytes sum_y sum_ky sum_yy writer"
+).split()
+COURSE_STEPS = 512
+MEMORY_RECORD = struct.Struct("=Q QQ II Q qqQ II 16q QQ QQQ QQQ QQ Q II QQQ")
+MEMORY_FIELDS = (
+    ["record", "period_bytes", "seed", "call_unit", "allocator_kind", "peak_slack_bytes", "live_bytes", "peak_bytes"]
+    + ["peak_mono_ns", "peak_number", "is_rising"]
+    + [f"kind_{kind}" for kind in range(16)]
+    + "discarded_bytes discarded_calls orphan_bytes orphan_calls orphan_frees unknown_frees missed_calls lost_calls".split()
+    + "truncated unmatched own_bytes python_hooked snapshots course_step_ns course_start_ns reserved".split()
+)
+RESIDENT_RECORD = struct.Struct("=Q Q II q 16Q")
+RESIDENT_FIELDS = (
+    "record mono_ns cause reserved live_bytes python_bytes arena_bytes rss_bytes break_bytes anonymous_bytes stack_bytes "
+    "file_bytes file_dirty_bytes shared_bytes agent_bytes swap_bytes malloc_arena_bytes malloc_mapped_bytes "
+    "malloc_used_bytes malloc_free_bytes reserved2"
+).split()
 
 
 class Damaged(Exception):
@@ -66,6 +94,7 @@ class Image:
             file.seek(0)
             self.content = file.read(self.header["pages_used"] * PAGE)
         self.threads, self.modules, self.codes, self.nodes, self.samples = {}, {}, {}, {}, []
+        self.memory, self.residents, self.sites = None, [], {}
         self.chunks = []
         at = PAGE
         while at < len(self.content):
@@ -92,6 +121,13 @@ class Image:
                 self.samples.append(
                     {"mono_ns": mono_ns, "node": node, "weight_ns": weight_ns, "flags": flags, "task": task, "thread": owner}
                 )
+        elif kind == SITES:
+            for at in range(start, start + used, SITE.size):
+                fields = SITE.unpack_from(self.content, at)
+                site = dict(zip(SITE_FIELDS, fields))
+                site["sizes"] = fields[len(SITE_FIELDS) : len(SITE_FIELDS) + 16]
+                site["lifetimes"] = fields[len(SITE_FIELDS) + 16 :]
+                self.sites[at // UNIT] = site
         else:
             raise Damaged(f"{self.path}: chunk of kind {kind}")
 
@@ -126,7 +162,39 @@ class Image:
                     "file": self.content[file : file + fields[6]].decode(errors="surrogateescape"),
                     "lines": self.content[file + fields[6] : file + fields[6] + fields[7]],
                 }
+            elif kind == MEMORY:
+                self.memory = dict(zip(MEMORY_FIELDS, MEMORY_RECORD.unpack_from(self.content, at)))
+                course = at + MEMORY_RECORD.size
+                self.memory["course"] = list(struct.iter_unpack("=QQ", self.content[course : course + 16 * COURSE_STEPS]))
+                course += 16 * COURSE_STEPS
+                self.memory["allocator"] = text(self.content[course : course + 256])
+            elif kind == RESIDENT:
+                self.residents.append(dict(zip(RESIDENT_FIELDS, RESIDENT_RECORD.unpack_from(self.content, at))))
             at += size
+
+    def at_peak(self, site, what="bytes"):
+        """A site's part in the process's peak."""
+        passed = not self.memory["is_rising"] and site["peak_number"] == self.memory["peak_number"]
+        return site[("peak_" if passed else "live_") + what]
+
+    def sum(self, field, wanted=lambda site: True):
+        return sum(site[field] for site in self.sites.values() if wanted(site))
+
+    def peak(self, wanted=lambda site: site["kind"] <= COUNTED_LAST):
+        return sum(self.at_peak(site) for site in self.sites.values() if wanted(site))
+
+    def frames(self, node):
+        """Names of a stack's frames, leaf first: Python functions, else paths of modules with offsets."""
+        names = []
+        for kind, _, value in reversed(self.stack(node)):
+            if kind == PYTHON:
+                names.append(self.codes[value >> 32]["name"])
+            elif kind == NATIVE:
+                inside = [m for m in self.modules.values() if m["start"] <= value < m["end"]]
+                names.append(f"{inside[0]['path']}+{value - inside[0]['bias']:#x}" if inside else hex(value))
+            else:
+                names.append(f"mark {value}")
+        return names
 
     def stack(self, node):
         """[(kind, flags, value)], root first. A parent that is not there, or a cycle, is a failure."""

@@ -7,7 +7,7 @@
  *
  *	name: churn                         # default: the file's folder name
  *	params: {dataset: coco128, train_epochs: 50}
- *	profile: {interval: 100ms, jobs: 1, pss: false, gpu: true, pmu: true, watts: 45, cpu: false}
+ *	profile: {interval: 100ms, jobs: 1, pss: false, gpu: true, pmu: true, watts: 45, cpu: false, memory: false}
  *	config:                             # isolated copies of the program's own configuration
  *	  - file: config.json               # never touched
  *	    param: config                   # ${config} is the copy's path
@@ -46,9 +46,17 @@ struct profile_settings {
 	int pmu;
 	double watts; /* of the energy fallback; < 0: not said, 0: no fallback */
 	int cpu_hz;   /* samples of the code per second of CPU time; -1: not said, 0: none */
+	/* Mean number of bytes between two allocations that are sampled; 1: every allocation, 0: none, -1: not said. */
+	int64_t memory_period;
 };
 
 enum { PROFILE_CPU_HZ = 999, PROFILE_CPU_HZ_MOST = 10000 };
+enum {
+	PROFILE_MEMORY = 512 << 10,
+	PROFILE_MEMORY_EXACT = 1,
+	PROFILE_MEMORY_LEAST = 1 << 10,
+	PROFILE_MEMORY_MOST = 1 << 30
+};
 
 enum survivors {
 	SURVIVORS_WAIT,  /* the stage lasts until its last descendant has ended */

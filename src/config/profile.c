@@ -3,9 +3,12 @@
 #include "base/str.h"
 #include "config/load.h"
 
+#include <string.h>
+
 void profile_unset(struct profile_settings *profile)
 {
-	*profile = (struct profile_settings){.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1};
+	*profile = (struct profile_settings){
+		.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1, .memory_period = -1};
 }
 
 static int read_interval(struct load *load, void *into, const struct node *value)
@@ -67,6 +70,28 @@ static int read_cpu(struct load *load, void *into, const struct node *value)
 	return code;
 }
 
+static int read_memory(struct load *load, void *into, const struct node *value)
+{
+	struct profile_settings *profile = into;
+	char *text = NULL;
+	int64_t bytes = 0;
+	int code = load_text(load, value, "memory", &text);
+	int truth = code ? -1 : load_truth(text);
+	if (truth >= 0)
+		profile->memory_period = truth ? PROFILE_MEMORY : 0;
+	else if (!code && strcmp(text, "exact") == 0)
+		profile->memory_period = PROFILE_MEMORY_EXACT;
+	else if (!code && str_to_int64(text, &bytes) && bytes >= PROFILE_MEMORY_LEAST && bytes <= PROFILE_MEMORY_MOST)
+		profile->memory_period = bytes;
+	else if (!code)
+		code = load_fail(load, value->line,
+				 "'memory' must be true, false, exact or the mean number of bytes between two samples, "
+				 "%d to %d, not '%.60s'",
+				 PROFILE_MEMORY_LEAST, PROFILE_MEMORY_MOST, text);
+	free(text);
+	return code;
+}
+
 static int read_jobs(struct load *load, void *into, const struct node *value)
 {
 	(void)into;
@@ -81,7 +106,7 @@ static int refuse_jobs(struct load *load, void *into, const struct node *value)
 
 #define COMMON_KEYS                                                                                                    \
 	{"interval", read_interval}, {"pss", read_pss}, {"gpu", read_gpu}, {"enable_gpu_sampling", read_gpu},          \
-		{"pmu", read_pmu}, {"cpu", read_cpu},                                                                  \
+		{"pmu", read_pmu}, {"cpu", read_cpu}, {"memory", read_memory},                                         \
 	{                                                                                                              \
 		"watts", read_watts                                                                                    \
 	}

@@ -54,7 +54,7 @@ static void check_agent(struct probe_check_list *out)
 	static const char what[] = "the library that profiles code (pitot run --cpu)";
 	char *library = NULL;
 	struct err err;
-	if (inject_find_library(&library, &err) == 0)
+	if (inject_find_library(false, &library, &err) == 0)
 		probe_check_add(out, "agent", what, true, library, NULL);
 	else
 		probe_check_add(out, "agent", what, false, err.text,

@@ -146,9 +146,21 @@ static void on_resolved(void *context, size_t done, size_t all)
 
 /* ---- what is said of it all ---- */
 
-static void store_stage_metrics(struct collect *collect, const struct stage_sum *sum)
+static void set_memory(const struct stage_sum *sum, struct metric_value *values)
 {
-	struct metric_value values[METRIC_COUNT] = {0};
+	unsigned long long images = (unsigned long long)sum->memory_images;
+	if (!images)
+		return;
+	metric_set(&values[METRIC_HEAP_PEAK], (double)sum->memory_peak,
+		   sum->memory_sampled ? METHOD_SAMPLED : METHOD_EXACT, "agents in %llu process images", images);
+	metric_set(&values[METRIC_HEAP_ALLOCATED], (double)sum->memory_bytes, METHOD_EXACT,
+		   "agents in %llu process images", images);
+	metric_set(&values[METRIC_HEAP_CALLS], (double)sum->memory_calls, METHOD_EXACT, "agents in %llu process images",
+		   images);
+}
+
+static void set_code(const struct stage_sum *sum, struct metric_value *values)
+{
 	struct metric_value *coverage = &values[METRIC_PROFILE_COVERAGE], *gap = &values[METRIC_PROFILE_UNCOVERED];
 	double cpu_s = sum->stage.cpu_s, weight_s = (double)sum->weight_ns / 1e9;
 	metric_set(&values[METRIC_PROFILE_SAMPLES], (double)sum->samples, METHOD_EXACT, "agents in %llu process images",
@@ -165,6 +177,14 @@ static void store_stage_metrics(struct collect *collect, const struct stage_sum 
 			   METHOD_EXACT, "agents' own clocks");
 	else
 		metric_set_absent(&values[METRIC_PROFILE_OVERHEAD], "no process of the stage had an agent");
+}
+
+static void store_stage_metrics(struct collect *collect, const struct stage_sum *sum)
+{
+	struct metric_value values[METRIC_COUNT] = {0};
+	set_memory(sum, values);
+	if (!sum->stage.memory_only)
+		set_code(sum, values);
 	struct store *store = collect->options->store;
 	collect_stored(collect, store_metrics(store, sum->stage.id, values, collect->err));
 }
@@ -172,6 +192,9 @@ static void store_stage_metrics(struct collect *collect, const struct stage_sum 
 /* A few are a remark; more than one in a hundred puts the shares in doubt. */
 static void remark_on_losses(struct collect *collect, const struct stage_sum *sum)
 {
+	if (sum->stage.memory_only && !sum->memory_images)
+		collect_remark(collect, sum->stage.id, true,
+			       "memory was not profiled: no process of the stage could have an agent");
 	if (sum->lost)
 		collect_remark(
 			collect, sum->stage.id, sum->lost > sum->samples / 100,

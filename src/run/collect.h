@@ -18,8 +18,9 @@
 /* A stage whose processes were to have an agent. */
 struct collect_stage {
 	int64_t id;
-	double cpu_s;    /* of all its processes; < 0: not known */
-	bool has_record; /* of every process, with CPU time of its own */
+	double cpu_s;     /* of all its processes; < 0: not known */
+	bool has_record;  /* of every process, with CPU time of its own */
+	bool memory_only; /* its CPU time was not to be sampled */
 };
 
 struct collect_options {

@@ -156,7 +156,8 @@ static int64_t add_mark(struct frame_maker *maker, const struct read_node *node,
 bool frame_is_agent(const struct frame_maker *maker, const struct read_node *node)
 {
 	const struct read_module *module = node->kind == WIRE_NODE_NATIVE ? module_of(maker, node) : NULL;
-	return module && str_ends(module->path, "/libpitot-agent.so");
+	return module &&
+	       (str_ends(module->path, "/libpitot-agent.so") || str_ends(module->path, "/libpitot-agent-memory.so"));
 }
 
 int64_t frame_agent_stack(struct collect *collect, int64_t parent)

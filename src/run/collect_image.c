@@ -64,6 +64,8 @@ static void find_used(struct storing *storing)
 	wire_samples(file, mark_used, storing);
 	for (size_t i = 0; i < file->threads.len; i++)
 		mark_used(storing, &(struct read_sample){.node = file->threads.items[i].creator});
+	for (size_t i = 0; file->memory && i < file->memory->sites.len; i++)
+		mark_used(storing, &(struct read_sample){.node = file->memory->sites.items[i].node});
 }
 
 static bool open_image(struct collect *collect, struct image *image, struct storing *out)
@@ -467,19 +469,35 @@ static void store_samples(struct storing *storing)
 	go_to_thread(storing, (uint32_t)storing->threads);
 }
 
+/* A call through the agent's own allocation functions is a call by what is below them. */
+static bool store_memory(struct storing *storing, int64_t process_id)
+{
+	int64_t *threads = mem_alloc(storing->threads * sizeof(*threads));
+	for (size_t i = 0; i < storing->threads; i++)
+		threads[i] = storing->sums[i].id;
+	struct memory_owner owner = {process_id, storing->below, threads};
+	bool stored = memory_store_all(storing->collect, storing->file, &owner);
+	free(threads);
+	return stored;
+}
+
 void image_store(struct collect *collect, struct image *image)
 {
 	struct storing storing;
 	struct profile_process process;
 	if (!open_image(collect, image, &storing))
 		return;
+	bool timed = image->summary.period_ns > 0;
 	uint64_t cpu_ns = account(&storing);
+	if (!timed)
+		storing.weight_ns = 0;
 	bool well = store_process_row(&storing, cpu_ns, &process) && store_stacks(&storing) && store_tasks(&storing);
 	for (size_t i = 0; i < storing.threads && well; i++)
 		well = store_thread_row(&storing, i, process.id);
-	if (well)
+	if (well && timed)
 		store_samples(&storing);
-	image->covered_ns = storing.weight_ns;
+	well = well && store_memory(&storing, process.id);
+	image->covered_ns = timed ? storing.weight_ns : cpu_ns;
 	struct stage_sum *sum = collect_stage_of(collect, image->summary.stage_id);
 	if (well && sum) {
 		sum->images++;

@@ -4,6 +4,7 @@
  *	collect.c         finds the wire files, puts them in order, asks for symbols, says what went wrong
  *	collect_image.c   one wire file becomes rows
  *	collect_frame.c   one node of a wire file becomes one or more frames
+ *	collect_memory.c  the memory profile of one wire file
  *	collect_gap.c     processes that left no wire file
  *	collect_source.c  text of the lines that were hit
  */
@@ -30,6 +31,9 @@ struct stage_sum {
 	struct collect_stage stage;
 	uint64_t images, samples, lost, weight_ns, cpu_ns, handler_ns;
 	double gap_s;
+	uint64_t memory_images; /* whose memory was watched */
+	uint64_t memory_calls, memory_bytes, memory_peak;
+	bool memory_sampled;
 };
 
 /* Something to tell about a stage, and of how many processes it is true. */
@@ -53,8 +57,9 @@ struct collect {
 	VEC(struct stage_sum) stages;
 	VEC(struct remark) remarks;
 	VEC(struct source_place) sources;
-	struct map seen_frames; /* ids of frames whose line has been noted */
-	uint64_t noted_ns;      /* when the person was last told something */
+	struct map seen_frames;               /* ids of frames whose line has been noted */
+	uint64_t memory_bytes, memory_counts; /* of all sites and weights so far */
+	uint64_t noted_ns;                    /* when the person was last told something */
 	struct err *err;
 	int code; /* the store's first failure */
 };
@@ -89,6 +94,16 @@ int64_t frame_mark_stack(struct collect *collect, const char *text);
 /* The function at an address, as a name; owned by the caller, NULL: not known. */
 char *frame_entry_name(struct frame_maker *maker, uint64_t address);
 void frame_maker_fini(struct frame_maker *maker);
+
+/* What the memory profile of an image hangs from. */
+struct memory_owner {
+	int64_t process_id;
+	const int64_t *stacks; /* per node */
+	const int64_t *threads;
+};
+
+/* Whether the store took it; nothing is done where the file has no memory profile. */
+bool memory_store_all(struct collect *collect, const struct wire_file *file, const struct memory_owner *owner);
 
 void gap_store_all(struct collect *collect);
 

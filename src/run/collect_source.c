@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LINES = 20000, MOST_TEXT = 400, MOST_FILE = 32 << 20 };
+enum { MOST_LINES = 100000, MOST_TEXT = 400, MOST_FILE = 32 << 20 };
 
 void source_want(struct collect *collect, const struct profile_frame *frame)
 {

@@ -72,6 +72,7 @@ struct live *stage_open(struct loop *loop, size_t index)
 	live->view = &loop->view.stages[index];
 	fill_row(loop, index, &live->row);
 	live->cpu_hz = inject_hz(loop->options, loop->pipeline, live->spec);
+	live->memory_period = inject_memory(loop->options, loop->pipeline, live->spec);
 	live->row.tier = mem_strdup(loop->shared.cgroups ? cgroup_host_tier(loop->shared.cgroups) : "processes");
 	live->row.start_ns = clock_mono_ns() - loop->shared.start_ns;
 	shared_stored(&loop->shared, store_stage_begin(loop->shared.store, &live->row, &err), &err);
@@ -177,11 +178,12 @@ static void measure(struct loop *loop, struct live *live)
 		live->view->memory_bytes = live->anon_max;
 	shared_stored(&loop->shared, store_metrics(loop->shared.store, live->row.id, values, &err), &err);
 	const struct metric_value *cpu = &values[METRIC_CPU_TIME];
-	if (live->cpu_hz)
+	if (live->cpu_hz || live->memory_period)
 		vec_push(&loop->shared.profiled,
 			 ((struct collect_stage){.id = live->row.id,
 						 .cpu_s = cpu->state == METRIC_KNOWN ? cpu->value : -1,
-						 .has_record = loop->shared.exits != NULL}));
+						 .has_record = loop->shared.exits != NULL,
+						 .memory_only = live->cpu_hz == 0}));
 	char *disagreement = live_disagreement(live);
 	if (disagreement)
 		shared_event(&loop->shared, live->row.id, "warning", "%s", disagreement);
@@ -221,6 +223,7 @@ void stage_close(struct loop *loop, struct live *live)
 		live->row.start_ns = live->start_ns - loop->shared.start_ns;
 		live->row.end_ns = live->end_ns - loop->shared.start_ns;
 		measure(loop, live);
+		vec_push(&loop->shared.ended, ((struct span_stage){.id = live->row.id, .end_ns = live->row.end_ns}));
 	} else {
 		live->row.end_ns = live->row.start_ns;
 	}

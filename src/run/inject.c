@@ -1,6 +1,7 @@
 /* inject.c - see inject.h. */
 #include "run/inject.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "probe/perf_event.h"
 #include "wire/wire.h"
 
@@ -13,13 +14,14 @@
 #include <unistd.h>
 
 #define LIBRARY          "libpitot-agent.so"
+#define LIBRARY_MEMORY   "libpitot-agent-memory.so"
 #define LIBRARY_VARIABLE "PITOT_AGENT_LIB"
 #define PRELOAD          "LD_PRELOAD="
 
 enum { LEAST_ROOM = 16 << 20 };
 
 struct inject {
-	char *library;
+	char *library, *memory_library; /* NULL: no stage wants it */
 	char *dir;
 	int perf; /* an event that counts nothing, or negative */
 };
@@ -32,11 +34,25 @@ int inject_hz(const struct run_options *options, const struct pipeline *pipeline
 	return hz > 0 ? hz : 0;
 }
 
-static bool is_wanted(const struct run_options *options, const struct pipeline *pipeline)
+int64_t inject_memory(const struct run_options *options, const struct pipeline *pipeline,
+		      const struct stage_spec *stage)
 {
-	for (size_t i = 0; i < pipeline->stages.len; i++)
-		if (inject_hz(options, pipeline, &pipeline->stages.items[i]) > 0)
+	if (options->memory_period >= 0)
+		return options->memory_period;
+	int64_t stages = stage->profile.memory_period;
+	int64_t period = stages >= 0 ? stages : pipeline->profile.memory_period;
+	return period > 0 ? period : 0;
+}
+
+/* Whether any stage is to have the one library or the other. */
+static bool is_wanted(const struct run_options *options, const struct pipeline *pipeline, bool memory)
+{
+	for (size_t i = 0; i < pipeline->stages.len; i++) {
+		const struct stage_spec *stage = &pipeline->stages.items[i];
+		bool has_memory = inject_memory(options, pipeline, stage) > 0;
+		if (has_memory == memory && (memory || inject_hz(options, pipeline, stage) > 0))
 			return true;
+	}
 	return false;
 }
 
@@ -57,8 +73,7 @@ static bool is_there(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
 }
 
-/* Where pitot's own program lies; "" where that is not known. */
-static void own_folder(char *out, size_t size)
+void inject_own_folder(char *out, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", out, size - 1);
 	out[length > 0 ? length : 0] = '\0';
@@ -67,13 +82,25 @@ static void own_folder(char *out, size_t size)
 		*slash = '\0';
 }
 
-int inject_find_library(char **out, struct err *err)
+/* The one that the variable names, or the one that lies beside it. */
+static char *said_library(const char *said, bool memory)
+{
+	char *path = realpath(said, NULL), *slash = path ? strrchr(path, '/') : NULL;
+	if (!memory || !slash || strcmp(slash + 1, LIBRARY) != 0)
+		return path;
+	*slash = '\0';
+	char *beside = mem_printf("%s/" LIBRARY_MEMORY, path);
+	free(path);
+	return beside;
+}
+
+int inject_find_library(bool memory, char **out, struct err *err)
 {
 	char folder[PATH_MAX];
-	const char *said = getenv(LIBRARY_VARIABLE);
-	own_folder(folder, sizeof(folder));
-	char *places[] = {said && said[0] ? realpath(said, NULL) : mem_printf("%s/" LIBRARY, folder),
-			  said && said[0] ? NULL : mem_printf("%s/../lib/pitot/" LIBRARY, folder)};
+	const char *said = getenv(LIBRARY_VARIABLE), *name = memory ? LIBRARY_MEMORY : LIBRARY;
+	inject_own_folder(folder, sizeof(folder));
+	char *places[] = {said && said[0] ? said_library(said, memory) : mem_printf("%s/%s", folder, name),
+			  said && said[0] ? NULL : mem_printf("%s/../lib/pitot/%s", folder, name)};
 	char *found = NULL;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++)
 		if (places[i] && is_there(places[i]))
@@ -133,12 +160,15 @@ static int hold_perf(void)
 int inject_open(const struct run_options *options, const struct pipeline *pipeline, struct inject **out,
 		struct err *err)
 {
-	if (!is_wanted(options, pipeline))
+	bool plain = is_wanted(options, pipeline, false), memory = is_wanted(options, pipeline, true);
+	if (!plain && !memory)
 		return 0;
 	struct inject *inject = mem_alloc(sizeof(*inject));
 	inject->dir = file_join(options->channel_dir, "wire");
 	inject->perf = hold_perf();
-	int code = inject_find_library(&inject->library, err);
+	int code = plain ? inject_find_library(false, &inject->library, err) : 0;
+	if (!code && memory)
+		code = inject_find_library(true, &inject->memory_library, err);
 	if (!code)
 		code = make_folder(inject->dir, err);
 	if (code)
@@ -155,6 +185,7 @@ void inject_free(struct inject *inject)
 	if (inject->perf >= 0)
 		close(inject->perf);
 	free(inject->library);
+	free(inject->memory_library);
 	free(inject->dir);
 	free(inject);
 }
@@ -179,10 +210,24 @@ static bool is_ours(const char *variable)
 	return strncmp(variable, WIRE_VARIABLE "=", sizeof(WIRE_VARIABLE)) == 0;
 }
 
-void inject_env(const struct inject *inject, int64_t stage_id, int hz, struct env_items *env, char **agent,
+/* ";memory=exact", and the seed of the draws where the environment says one. Empty: no memory profile. */
+static char *memory_wish(int64_t period)
+{
+	const char *seed = getenv("PITOT_MEMORY_SEED");
+	char *mode = period == PROFILE_MEMORY_EXACT ? mem_strdup("exact") : mem_printf("%lld", (long long)period);
+	int64_t number = 0;
+	bool has_seed = seed && str_to_int64(seed, &number) && number > 0;
+	char *text = period > 0 ? mem_printf(";memory=%s%s%s", mode, has_seed ? ";seed=" : "", has_seed ? seed : "")
+				: mem_strdup("");
+	free(mode);
+	return text;
+}
+
+void inject_env(const struct inject *inject, const struct inject_wish *wish, struct env_items *env, char **agent,
 		char **preload)
 {
-	const char *before = "";
+	const char *before = "", *library = wish->memory_period > 0 ? inject->memory_library : inject->library;
+	char *memory = memory_wish(wish->memory_period);
 	size_t kept = 0;
 	for (size_t i = 0; i < env->len; i++) {
 		if (strncmp(env->items[i], PRELOAD, sizeof(PRELOAD) - 1) == 0)
@@ -191,11 +236,13 @@ void inject_env(const struct inject *inject, int64_t stage_id, int hz, struct en
 			env->items[kept++] = env->items[i];
 	}
 	env->len = kept;
-	*agent = mem_printf(WIRE_VARIABLE "=dir=%s;stage=%lld;cpu=%d", inject->dir, (long long)stage_id, hz);
-	if (lists(before, inject->library))
+	*agent = mem_printf(WIRE_VARIABLE "=dir=%s;stage=%lld;cpu=%d%s", inject->dir, (long long)wish->stage_id,
+			    wish->hz, memory);
+	free(memory);
+	if (lists(before, library))
 		*preload = mem_printf(PRELOAD "%s", before);
 	else
-		*preload = mem_printf(PRELOAD "%s%s%s", inject->library, before[0] ? ":" : "", before);
+		*preload = mem_printf(PRELOAD "%s%s%s", library, before[0] ? ":" : "", before);
 	vec_push(env, *agent);
 	vec_push(env, *preload);
 }

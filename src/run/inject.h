@@ -1,5 +1,5 @@
 /*
- * inject.h - how the agent (libpitot-agent.so) gets into the processes of a stage: through LD_PRELOAD, before whatever was
+ * inject.h - how the agent (libpitot-agent.so, or libpitot-agent-memory.so where memory is profiled) gets into the processes of a stage: through LD_PRELOAD, before whatever was
  * there, and PITOT_AGENT, which tells it where its files go. pitot's own processes never run with it.
  */
 #ifndef PITOT_RUN_INJECT_H
@@ -16,6 +16,16 @@ struct env_items {
 
 /* Samples per second that a stage is to have; 0: none. */
 int inject_hz(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage);
+/* Bytes between two samples of its memory, as in struct profile_settings; 0: none. */
+int64_t inject_memory(const struct run_options *options, const struct pipeline *pipeline,
+		      const struct stage_spec *stage);
+
+/* What the agent of a stage is to do. */
+struct inject_wish {
+	int64_t stage_id;
+	int hz;
+	int64_t memory_period;
+};
 
 /* *out stays NULL where no stage is to be profiled. ERR_UNAVAILABLE where one is, but there is no library. */
 int inject_open(const struct run_options *options, const struct pipeline *pipeline, struct inject **out,
@@ -24,10 +34,13 @@ void inject_free(struct inject *inject);
 const char *inject_dir(const struct inject *inject); /* where the wire files are */
 
 /* Changes a stage's environment; *agent and *preload are what was made, owned by the caller. */
-void inject_env(const struct inject *inject, int64_t stage_id, int hz, struct env_items *env, char **agent,
+void inject_env(const struct inject *inject, const struct inject_wish *wish, struct env_items *env, char **agent,
 		char **preload);
 
-/* The library that a run would use: owned by the caller. */
-int inject_find_library(char **out, struct err *err);
+/* The library that a run would use: owned by the caller. The one that sees allocations lies beside the other. */
+int inject_find_library(bool memory, char **out, struct err *err);
+
+/* Where pitot's own program lies; "" where that is not known. */
+void inject_own_folder(char *out, size_t size);
 
 #endif

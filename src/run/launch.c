@@ -19,12 +19,14 @@ static bool is_overridden(const char *variable, const struct stage_spec *spec)
 	for (size_t i = 0; i < spec->env.len; i++)
 		if (strncmp(spec->env.items[i], variable, length) == 0 && spec->env.items[i][length] == '=')
 			return true;
-	return strncmp(variable, "PITOT_CHANNEL=", 14) == 0 || strncmp(variable, "PITOT_STAGE=", 12) == 0;
+	return strncmp(variable, "PITOT_CHANNEL=", 14) == 0 || strncmp(variable, "PITOT_STAGE=", 12) == 0 ||
+	       span_env_is_ours(variable);
 }
 
 struct env_list {
 	struct env_items items;
 	char *channel, *stage, *agent, *preload;
+	struct span_env_texts spans;
 };
 
 /* Another C library's loader does not start a program with our library, and one of another machine type complains. */
@@ -43,8 +45,12 @@ static void env_build(const struct loop *loop, const struct live *live, struct e
 			vec_push(&out->items, *variable);
 	for (size_t i = 0; i < live->spec->env.len; i++)
 		vec_push(&out->items, live->spec->env.items[i]);
-	if (live->cpu_hz && bears_agent(live->spec))
-		inject_env(loop->inject, live->row.id, live->cpu_hz, &out->items, &out->agent, &out->preload);
+	if ((live->cpu_hz || live->memory_period) && bears_agent(live->spec)) {
+		struct inject_wish wish = {live->row.id, live->cpu_hz, live->memory_period};
+		inject_env(loop->inject, &wish, &out->items, &out->agent, &out->preload);
+	}
+	if (loop->spans)
+		span_env_add(loop->spans, live->row.id, &out->items, &out->spans);
 	vec_push(&out->items, out->channel);
 	vec_push(&out->items, out->stage);
 	vec_push(&out->items, NULL);
@@ -56,6 +62,7 @@ static void env_fini(struct env_list *env)
 	free(env->stage);
 	free(env->agent);
 	free(env->preload);
+	span_env_texts_fini(&env->spans);
 	vec_fini(&env->items);
 }
 

@@ -16,6 +16,7 @@
 #include "run/exits.h"
 #include "run/output.h"
 #include "run/run.h"
+#include "run/span_collect.h"
 #include "run/tree.h"
 #include "run/warden.h"
 #include "store/store.h"
@@ -46,6 +47,7 @@ struct run_shared {
 	double watts;
 	bool overlapped;                    /* more than one stage may run at a time */
 	VEC(struct collect_stage) profiled; /* stages with an agent that have ended */
+	VEC(struct span_stage) ended;       /* all that ran */
 	VEC(struct sample_point) points;    /* since the last commit: written in one go, they cost a third */
 };
 
@@ -60,8 +62,9 @@ struct gauge {
 struct live {
 	struct run_shared *shared;
 	const struct stage_spec *spec;
-	size_t index; /* in the pipeline */
-	int cpu_hz;   /* of the code profile; 0: none */
+	size_t index;          /* in the pipeline */
+	int cpu_hz;            /* of the code profile; 0: none */
+	int64_t memory_period; /* of the memory profile, as in struct profile_settings; 0: none */
 	struct stage_row row;
 	uint64_t start_ns, end_ns; /* monotonic */
 

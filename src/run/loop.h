@@ -6,6 +6,7 @@
 
 #include "run/inject.h"
 #include "run/live.h"
+#include "run/span_env.h"
 
 /* A stage in the current repetition. */
 struct node {
@@ -45,6 +46,7 @@ struct loop {
 	int signal; /* that asked the run to end, or 0 */
 	int signals_seen;
 	struct inject *inject; /* NULL: no stage is profiled */
+	struct span_env *spans; /* NULL: programs cannot record spans */
 	VEC(struct quality_line) quality;
 	size_t channel_damaged;
 };

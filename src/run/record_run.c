@@ -268,10 +268,27 @@ static void collect(struct loop *loop)
 	shared_stored(shared, collect_profiles(&options, &err), &err);
 }
 
+/* What programs recorded themselves. */
+static void collect_spans(struct loop *loop)
+{
+	struct run_shared *shared = &loop->shared;
+	struct err err;
+	if (!loop->spans)
+		return;
+	struct span_collect_options options = {.dir = span_env_dir(loop->spans),
+					       .run_start_mono_ns = shared->start_ns,
+					       .begun = span_env_begun(loop->spans),
+					       .store = shared->store,
+					       .stages = shared->ended.items,
+					       .stage_count = shared->ended.len};
+	shared_stored(shared, span_collect(&options, &err), &err);
+}
+
 void record_close(struct loop *loop)
 {
 	struct err err;
 	collect(loop);
+	collect_spans(loop);
 	read_channel(loop);
 	store_quality_metrics(loop);
 	uint64_t now = clock_mono_ns(), wall_ns = now - loop->shared.start_ns;

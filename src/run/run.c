@@ -485,6 +485,7 @@ int run_execute(const struct pipeline *pipeline, const struct run_options *optio
 		.pipeline = pipeline, .options = options, .nursery = nursery, .observer = observer, .outcome = outcome};
 	*outcome = (struct run_outcome){.status = STATUS_OK, .exit_code = -1};
 	loop_prepare(&loop);
+	loop.spans = span_env_new(options->channel_dir);
 	int code = inject_open(options, pipeline, &loop.inject, err);
 	if (!code)
 		code = record_open(&loop, err);

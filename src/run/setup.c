@@ -108,7 +108,9 @@ void loop_close(struct loop *loop)
 	vec_fini(&loop->quality);
 	vec_fini(&loop->shared.points);
 	vec_fini(&loop->shared.profiled);
+	vec_fini(&loop->shared.ended);
 	inject_free(loop->inject);
+	span_env_free(loop->spans);
 	free(loop->view.stages);
 	free(loop->nodes);
 	free(loop->running);

@@ -89,6 +89,10 @@ static bool add_thread(struct wire_file *file, const uint8_t *bytes, uint32_t si
 				       .unmatched = record.unmatched,
 				       .busy = record.busy,
 				       .handler_ns = record.handler_ns,
+				       .allocated_bytes = record.allocated_bytes,
+				       .allocated_calls = record.allocated_calls,
+				       .freed_bytes = record.freed_bytes,
+				       .freed_calls = record.freed_calls,
 				       .creator = record.creator}; /* an id until the nodes are known */
 	memcpy(thread->name, record.name, sizeof(record.name));
 	remember(file, id, WIRE_THREAD, file->threads.len - 1);
@@ -109,6 +113,23 @@ static bool add_task(struct wire_file *file, const uint8_t *bytes, uint32_t size
 	return true;
 }
 
+/* One per file: a second would be of nobody. */
+static bool add_memory(struct wire_file *file, const uint8_t *bytes, uint32_t size)
+{
+	if (file->memory)
+		return false;
+	file->memory = wire_memory_new(bytes, size);
+	return file->memory != NULL;
+}
+
+static bool add_resident(struct wire_file *file, const uint8_t *bytes, uint32_t size)
+{
+	if (size < sizeof(struct wire_resident))
+		return false;
+	memcpy(vec_add(&file->residents), bytes, sizeof(struct wire_resident));
+	return true;
+}
+
 static bool add_record(struct wire_file *file, uint16_t kind, const uint8_t *bytes, uint32_t size, wire_id id)
 {
 	switch (kind) {
@@ -120,6 +141,10 @@ static bool add_record(struct wire_file *file, uint16_t kind, const uint8_t *byt
 		return add_thread(file, bytes, size, id);
 	case WIRE_TASK:
 		return add_task(file, bytes, size, id);
+	case WIRE_MEMORY:
+		return add_memory(file, bytes, size);
+	case WIRE_RESIDENT:
+		return add_resident(file, bytes, size);
 	}
 	return false;
 }

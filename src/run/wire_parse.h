@@ -35,7 +35,7 @@ struct module_place {
 struct wire_inside {
 	int fd;
 	size_t held; /* bytes in memory */
-	struct held_chunks records, nodes;
+	struct held_chunks records, nodes, sites;
 	VEC(struct sample_chunk) samples;
 	VEC(struct module_place) by_start;
 	struct map ids; /* of records: kind and index */

@@ -115,7 +115,9 @@ static bool hold_chunk(struct wire_file *file, const struct wire_chunk *head, ui
 		free(bytes);
 		return false;
 	}
-	struct held_chunks *chunks = head->kind == WIRE_NODES ? &inside->nodes : &inside->records;
+	struct held_chunks *chunks = head->kind == WIRE_NODES   ? &inside->nodes
+				     : head->kind == WIRE_SITES ? &inside->sites
+								: &inside->records;
 	vec_push(&chunks->items, ((struct held_chunk){.at = at, .bytes = bytes, .used = head->used}));
 	inside->held += head->used;
 	return true;
@@ -125,7 +127,7 @@ static bool hold_chunk(struct wire_file *file, const struct wire_chunk *head, ui
 static bool take_chunk(struct wire_file *file, const struct wire_chunk *head, uint64_t at, uint64_t end)
 {
 	uint64_t room = (uint64_t)head->pages * WIRE_PAGE;
-	if (head->kind > WIRE_SAMPLES || head->pages == 0 || room > end - at || head->used > room - sizeof(*head))
+	if (head->kind > WIRE_SITES || head->pages == 0 || room > end - at || head->used > room - sizeof(*head))
 		return false;
 	if (head->kind != WIRE_SAMPLES)
 		return hold_chunk(file, head, at);
@@ -207,6 +209,7 @@ int wire_read(const char *path, struct wire_file **out, struct err *err)
 	parse_records(file);
 	parse_nodes(file);
 	sort_samples(file);
+	wire_memory_sites(file);
 	*out = file;
 	return 0;
 }
@@ -265,6 +268,7 @@ static void free_inside(struct wire_inside *inside)
 		return;
 	free_chunks(&inside->records);
 	free_chunks(&inside->nodes);
+	free_chunks(&inside->sites);
 	vec_fini(&inside->samples);
 	vec_fini(&inside->by_start);
 	map_fini(&inside->ids);
@@ -290,6 +294,8 @@ void wire_file_free(struct wire_file *file)
 	vec_fini(&file->tasks);
 	vec_fini(&file->nodes);
 	vec_fini(&file->order);
+	vec_fini(&file->residents);
+	wire_memory_free(file->memory);
 	free_inside(file->inside);
 	free(file);
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "run/wire_memory.h"
 #include "wire/wire.h"
 
 #include <stdbool.h>
@@ -55,6 +56,7 @@ struct read_thread {
 	uint64_t start_mono_ns, end_mono_ns, start_routine;
 	uint64_t cpu_start_ns, cpu_last_ns, cpu_end_ns;
 	uint64_t samples, weight_ns, truncated, unmatched, busy, handler_ns; /* as the thread counted them */
+	uint64_t allocated_bytes, allocated_calls, freed_bytes, freed_calls; /* on the heap */
 	char name[17];
 	uint32_t creator; /* index of a node, or WIRE_NOWHERE */
 };
@@ -95,6 +97,8 @@ struct wire_file {
 	VEC(char *) tasks;
 	VEC(struct read_node) nodes;
 	VEC(uint32_t) order;
+	struct read_memory *memory; /* NULL: it was not watched */
+	VEC(struct wire_resident) residents;
 	struct wire_dropped dropped;
 	struct wire_inside *inside; /* wire_read.c */
 };

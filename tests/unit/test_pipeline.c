@@ -242,6 +242,22 @@ static void the_rate_of_the_code_profile_is_read(void **state)
 	pipeline_free(p);
 }
 
+static void the_period_of_the_memory_profile_is_read(void **state)
+{
+	(void)state;
+	struct pipeline *p = parse("profile: {memory: true}\nstages:\n"
+				   "- {name: a, run: x}\n"
+				   "- {name: b, run: x, profile: {memory: no}}\n"
+				   "- {name: c, run: x, profile: {memory: exact}}\n"
+				   "- {name: d, run: x, profile: {memory: 65536}}\n");
+	assert_int_equal(p->profile.memory_period, PROFILE_MEMORY);
+	assert_int_equal(p->stages.items[0].profile.memory_period, -1);
+	assert_int_equal(p->stages.items[1].profile.memory_period, 0);
+	assert_int_equal(p->stages.items[2].profile.memory_period, PROFILE_MEMORY_EXACT);
+	assert_int_equal(p->stages.items[3].profile.memory_period, 65536);
+	pipeline_free(p);
+}
+
 static void profile_and_quality_and_gate_are_read(void **state)
 {
 	(void)state;
@@ -324,6 +340,9 @@ static void a_wrong_file_is_refused_with_line_and_advice(void **state)
 		{"profile: {cpu: 0}\nstages: []\n", "'cpu' must be true, false or samples per second from 1 to 10000"},
 		{"profile: {cpu: 10001}\nstages: []\n", "not '10001'"},
 		{"profile: {cpu: fast}\nstages: []\n", "not 'fast'"},
+		{"profile: {memory: 5}\nstages: []\n",
+		 "'memory' must be true, false, exact or the mean number of bytes"},
+		{"profile: {memory: all}\nstages: []\n", "not 'all'"},
 		{"profile: {cpu: [1]}\nstages: []\n", "'cpu' must be"},
 		{"params: [a]\nstages: []\n", "'params' must be a map"},
 		{"params: {a-b: 1}\nstages: []\n", "cannot be a parameter's name"},
@@ -483,6 +502,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_gate_may_ask_about_stages_and_about_quality_metrics),
 	cmocka_unit_test(profile_and_quality_and_gate_are_read),
 	cmocka_unit_test(the_rate_of_the_code_profile_is_read),
+	cmocka_unit_test(the_period_of_the_memory_profile_is_read),
 	cmocka_unit_test(empty_sections_are_as_if_not_there),
 	cmocka_unit_test(a_wrong_file_is_refused_with_line_and_advice),
 	cmocka_unit_test(a_cycle_is_told_as_a_path),
