@@ -1,19 +1,20 @@
 /* code_diff.c - see code_diff.h. */
 #include "analyze/code_diff.h"
-#include "analyze/code_groups.h"
+#include "analyze/code_rows.h"
+#include "analyze/memory_export.h"
 #include "base/file.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { ROWS_MOST = 50 };            /* per stage, the largest differences first */
-static const double matters = 0.01; /* of the stage's CPU time */
+static const double matters = 0.01; /* of the stage's CPU time, or bytes */
 
 /* A function in one repetition of a stage. */
 struct entry {
 	char *name;
 	size_t repetition;
-	double seconds, share;
+	double seconds, share; /* seconds are bytes where memory is compared */
 };
 
 struct code_side_stage {
@@ -27,11 +28,21 @@ struct code_side_stage {
 struct code_side {
 	VEC(struct code_side_stage) stages;
 	size_t runs, without; /* without a profile */
+	bool memory;
+	enum memory_weight weight;
 };
 
 struct code_side *code_side_new(void)
 {
 	return mem_alloc(sizeof(struct code_side));
+}
+
+struct code_side *code_side_new_memory(enum memory_weight weight)
+{
+	struct code_side *side = code_side_new();
+	side->memory = true;
+	side->weight = weight;
+	return side;
 }
 
 void code_side_free(struct code_side *side)
@@ -67,13 +78,14 @@ static struct code_side_stage *stage_of(struct code_side *side, const char *name
 	return stage;
 }
 
-static void add_repetition(struct code_side_stage *stage, const struct code_tree *tree)
+/* `owners`: per node the frame that its own weight counts for. */
+static void add_repetition(struct code_side_stage *stage, const struct code_tree *tree, const uint32_t *owners,
+			   double unit)
 {
 	struct code_groups groups;
 	uint64_t all_ns = tree->nodes.items[CODE_ROOT].total_ns;
 	code_groups_make(tree, GROUP_FUNCTION, &groups);
 	uint64_t *self_ns = mem_alloc((groups.count + 1) * sizeof(*self_ns));
-	uint32_t *owners = code_owners(tree);
 	for (size_t i = 1; i < tree->nodes.len; i++)
 		self_ns[groups.of[owners[i]]] += tree->nodes.items[i].self_ns;
 	for (size_t i = 0; i < groups.count; i++)
@@ -81,16 +93,53 @@ static void add_repetition(struct code_side_stage *stage, const struct code_tree
 			vec_push(&stage->entries,
 				 ((struct entry){.name = function_name(&tree->frames.items[groups.first[i]]),
 						 .repetition = stage->repetitions,
-						 .seconds = (double)self_ns[i] / 1e9,
+						 .seconds = (double)self_ns[i] * unit,
 						 .share = (double)self_ns[i] / (double)all_ns}));
 	stage->repetitions++;
-	stage->cpu_s += (double)all_ns / 1e9;
-	free(owners);
+	stage->cpu_s += (double)all_ns * unit;
 	free(self_ns);
 	code_groups_fini(&groups);
 }
 
 /* As for the metrics: no warm-ups, and nothing that failed. */
+static bool counts(const struct stage_row *row)
+{
+	return !row->warmup && row->status == STATUS_OK && row->name;
+}
+
+/* As in the report: what is allocated belongs to the place that somebody could change. */
+static void add_memory_repetition(struct code_side_stage *stage, const struct code_tree *tree)
+{
+	struct code_rows_of rows;
+	uint32_t *owners = mem_alloc(tree->nodes.len * sizeof(*owners));
+	code_rows_open(tree, 1, &rows);
+	for (size_t i = 1; i < tree->nodes.len; i++) {
+		uint32_t own = code_place_own(&rows.places[i]);
+		owners[i] = own != CODE_NO_FRAME ? own : tree->nodes.items[i].frame;
+	}
+	add_repetition(stage, tree, owners, 1);
+	code_rows_close(&rows);
+	free(owners);
+}
+
+void code_side_add_memory(struct code_side *side, const struct run_record *run, const struct profile_data *profile,
+			  const struct memory_data *memory)
+{
+	side->runs++;
+	side->without += memory == NULL;
+	for (size_t i = 0; memory && i < run->stages.len; i++) {
+		const struct stage_row *row = &run->stages.items[i].row;
+		struct code_select select = {.stage_ids = &row->id, .stage_count = 1, .by_line = true};
+		struct memory_export export;
+		if (!counts(row))
+			continue;
+		memory_export_open(profile, memory, &select, side->weight, false, &export);
+		if (export.tree.samples.len)
+			add_memory_repetition(stage_of(side, row->name), &export.tree);
+		memory_export_close(&export);
+	}
+}
+
 void code_side_add(struct code_side *side, const struct run_record *run, const struct profile_data *profile)
 {
 	side->runs++;
@@ -98,11 +147,14 @@ void code_side_add(struct code_side *side, const struct run_record *run, const s
 	for (size_t i = 0; profile && i < run->stages.len; i++) {
 		const struct stage_row *row = &run->stages.items[i].row;
 		struct code_tree tree;
-		if (row->warmup || row->status != STATUS_OK || !row->name)
+		if (!counts(row))
 			continue;
 		code_tree_build(profile, &(struct code_select){.stage_ids = &row->id, .stage_count = 1}, &tree);
-		if (tree.samples.len)
-			add_repetition(stage_of(side, row->name), &tree);
+		if (tree.samples.len) {
+			uint32_t *owners = code_owners(&tree);
+			add_repetition(stage_of(side, row->name), &tree, owners, 1e-9);
+			free(owners);
+		}
 		code_tree_fini(&tree);
 	}
 }
@@ -189,7 +241,8 @@ static struct side_values values_of(const struct range *range, bool share)
 	return values;
 }
 
-static void add_row(struct diff *diff, struct diff_table *table, const struct candidate *candidate, double least_s)
+static void add_row(struct diff *diff, struct diff_table *table, const struct candidate *candidate, double least_s,
+		    bool memory)
 {
 	for (int share = 0; share < 2; share++) {
 		struct side_values a = values_of(&candidate->ranges[0], share),
@@ -197,9 +250,11 @@ static void add_row(struct diff *diff, struct diff_table *table, const struct ca
 		char *name = share ? mem_printf("%s, share", candidate->name) : mem_strdup(candidate->name);
 		struct diff_subject subject = {.name = name,
 					       .metric = -1,
-					       .unit = share ? UNIT_PERCENT : UNIT_SECONDS,
+					       .unit = share    ? UNIT_PERCENT
+						       : memory ? UNIT_BYTES
+								: UNIT_SECONDS,
 					       .direction = share ? NEITHER_IS_BETTER : LOWER_IS_BETTER,
-					       .noise = NOISE_TIME};
+					       .noise = memory ? NOISE_LEVEL : NOISE_TIME};
 		struct diff_row *row = diff_add_row(diff, table, &subject, &a, &b);
 		/* The share says the same as the seconds; what moved by less than matters is for those who ask. */
 		row->minor = share || fabs(row->difference) < least_s;
@@ -224,7 +279,8 @@ static void sort_entries(struct code_side_stage *stage)
 	stage->sorted = true;
 }
 
-static void add_stage(struct diff *diff, struct code_side_stage *a, struct code_side_stage *b, bool single)
+static void add_stage(struct diff *diff, struct code_side_stage *a, struct code_side_stage *b,
+		      const struct code_side *side, bool single)
 {
 	const struct code_side_stage *stages[] = {a, b};
 	candidate_list candidates = {0};
@@ -234,10 +290,12 @@ static void add_stage(struct diff *diff, struct code_side_stage *a, struct code_
 	find_candidates(stages, matters * cpu_s, &candidates);
 	if (candidates.len > 1)
 		qsort(candidates.items, candidates.len, sizeof(*candidates.items), by_difference);
-	char *name = single ? mem_strdup("code") : mem_printf("%s code", b->name);
+	char *what = side->memory ? mem_printf("memory, %s", memory_weight_name(side->weight)) : mem_strdup("code");
+	char *name = single ? mem_strdup(what) : mem_printf("%s %s", b->name, what);
 	struct diff_table *table = diff_add_table(diff, DIFF_DEEPER, name);
 	for (size_t i = 0; i < candidates.len && i < ROWS_MOST; i++)
-		add_row(diff, table, &candidates.items[i], matters * cpu_s);
+		add_row(diff, table, &candidates.items[i], matters * cpu_s, side->memory);
+	free(what);
 	free(name);
 	vec_fini(&candidates);
 }
@@ -259,9 +317,10 @@ static void warn_of_missing(struct diff *diff, const struct code_side *a, const 
 			continue;
 		struct diff_warning *warning = vec_add(&diff->warnings);
 		warning->kind = "profile";
-		warning->text = mem_printf("%zu of %zu runs of %s have no code profile (pitot run --cpu)%s",
-					   of->without, of->runs, side ? "B" : "A",
-					   of->without == of->runs ? ": functions are not compared" : "");
+		warning->text =
+			mem_printf("%zu of %zu runs of %s have no %s%s", of->without, of->runs, side ? "B" : "A",
+				   a->memory ? "memory profile (pitot run --memory)" : "code profile (pitot run --cpu)",
+				   of->without == of->runs ? ": functions are not compared" : "");
 	}
 }
 
@@ -271,11 +330,13 @@ void code_diff_add(struct diff *diff, const struct code_side *a, const struct co
 	/* Who asks for one metric does not ask for functions. */
 	if (diff->options.metric_count)
 		return;
-	warn_of_missing(diff, a, b);
+	/* The same warning four times would be three too many. */
+	if (!a->memory || a->weight == MEMORY_BY_PEAK)
+		warn_of_missing(diff, a, b);
 	for (size_t i = 0; i < b->stages.len; i++) {
 		struct code_side_stage *other = find_stage(a, b->stages.items[i].name);
 		if (other && is_wanted(&diff->options, other->name))
-			add_stage(diff, other, &b->stages.items[i], single);
+			add_stage(diff, other, &b->stages.items[i], b, single);
 	}
 	diff_conclude(diff);
 }

@@ -324,15 +324,23 @@ static void fill(struct code_rows_of *of, const struct code_request *request, co
 	add_timeline(of->tree, &last->row, out);
 }
 
-static bool has_stage(const struct profile_data *profile, const int64_t *ids, size_t count)
+/* Whether the CPU time of the stage was to be sampled: a process says so, or, where none had an agent, the stage's own metric.
+ * Processes of which only the memory was watched have no period. */
+static bool has_stage(const struct profile_data *profile, const struct code_stage *stage)
 {
-	for (size_t k = 0; k < count; k++) {
-		for (size_t i = 0; i < profile->processes.len; i++)
-			if (profile->processes.items[i].stage_id == ids[k])
+	for (size_t k = 0; k < stage->count; k++) {
+		const struct stage_record *record = stage->records[k];
+		bool any = false, gap = false;
+		for (size_t i = 0; i < profile->processes.len; i++) {
+			bool is_of = profile->processes.items[i].stage_id == record->row.id;
+			if (is_of && profile->processes.items[i].period_ns)
 				return true;
+			any = any || is_of;
+		}
 		for (size_t i = 0; i < profile->gaps.len; i++)
-			if (profile->gaps.items[i].stage_id == ids[k])
-				return true;
+			gap = gap || profile->gaps.items[i].stage_id == record->row.id;
+		if (gap && !any && record->values[METRIC_PROFILE_SAMPLES].state == METRIC_KNOWN)
+			return true;
 	}
 	return false;
 }
@@ -357,7 +365,7 @@ struct code_report *code_report_new(const struct profile_data *profile, const st
 	for (size_t i = 0; i < stage->count; i++)
 		ids[i] = stage->records[i]->row.id;
 	struct code_report *out = NULL;
-	if (stage->count && has_stage(profile, ids, stage->count)) {
+	if (stage->count && has_stage(profile, stage)) {
 		struct code_select select = {.stage_ids = ids,
 					     .stage_count = stage->count,
 					     .pid = request->pid,

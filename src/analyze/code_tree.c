@@ -281,8 +281,9 @@ static uint32_t hang_worker(struct build *build, int64_t stack_id, int64_t start
 	return node;
 }
 
-static void add_sample(struct build *build, struct code_graft *graft, const struct profile_sample *sample)
+static void add_sample(struct build *build, struct code_graft *graft, size_t index)
 {
+	const struct profile_sample *sample = &build->profile->samples.items[index];
 	size_t thread = (size_t)sample->thread_id - 1;
 	if (!build->chosen[thread] || !in_range(&build->tree->select, sample->at_ns))
 		return;
@@ -292,6 +293,7 @@ static void add_sample(struct build *build, struct code_graft *graft, const stru
 	build->tree->nodes.items[node].self_ns += sample->weight_ns;
 	build->tree->nodes.items[node].self_samples++;
 	vec_push(&build->tree->samples, ((struct code_sample){.thread = thread,
+							      .index = index,
 							      .node = node,
 							      .at_ns = sample->at_ns,
 							      .weight_ns = sample->weight_ns,
@@ -329,7 +331,7 @@ void code_tree_build(const struct profile_data *profile, const struct code_selec
 	choose_threads(&build);
 	struct code_graft *graft = select->graft_workers ? code_graft_new(profile) : NULL;
 	for (size_t i = 0; i < profile->samples.len; i++)
-		add_sample(&build, graft, &profile->samples.items[i]);
+		add_sample(&build, graft, i);
 	add_totals(out);
 	code_graft_free(graft);
 	free(build.frame_of);

@@ -28,6 +28,19 @@ enum code_view {
 		CODE_VIEW_COUNT
 };
 
+struct code_value_type {
+	const char *type, *unit;
+};
+
+/* What weights are where they are not CPU time in nanoseconds: bytes. */
+struct code_measure {
+	const char *words;                   /* "at the peak" */
+	const struct code_value_type *types; /* of the numbers */
+	size_t type_count, usual;            /* usual: the one that is shown first */
+	const int64_t *numbers;              /* type_count for each sample of the profile */
+	uint64_t period;                     /* bytes between two samples; 0: none was left out */
+};
+
 struct code_select {
 	const int64_t *stage_ids; /* only of these; NULL: of all */
 	size_t stage_count;
@@ -36,6 +49,7 @@ struct code_select {
 	enum code_view view;
 	bool by_line; /* frames of one function but other lines are apart; else one frame with line 0 */
 	bool graft_workers;
+	const struct code_measure *measure; /* borrowed; NULL: CPU time */
 };
 
 /* A frame as the view has it; unique within the tree. Text is borrowed from the profile, or the tree's own. Native frames
@@ -64,6 +78,7 @@ struct code_node {
 
 struct code_sample {
 	size_t thread; /* index into the profile's threads */
+	size_t index;  /* into its samples */
 	uint32_t node;
 	uint64_t at_ns, weight_ns;
 	unsigned flags;

@@ -312,6 +312,8 @@ void report_fini(struct report *report)
 		census_fini(&stage->census);
 		vec_fini(&stage->counted);
 		code_report_free(stage->code);
+		span_report_free(stage->spans);
+		memory_report_free(stage->memory);
 	}
 	vec_fini(&report->stages);
 	finding_list_fini(&report->findings);

@@ -11,7 +11,10 @@
 #include "analyze/census.h"
 #include "analyze/code_report.h"
 #include "analyze/finding.h"
+#include "analyze/memory_report.h"
+#include "analyze/span_report.h"
 #include "stats/describe.h"
+#include "store/model.h"
 #include "store/record.h"
 #include "store/store.h"
 
@@ -54,6 +57,8 @@ struct report_stage {
 	struct census census;                     /* all of them, by program */
 	VEC(const struct stage_record *) counted; /* the repetitions that count; the last one where it never ran */
 	struct code_report *code;                 /* what its code profile says; NULL: it has none */
+	struct span_report *spans;                /* what its programs' spans say; NULL: they recorded none */
+	struct memory_report *memory;             /* what its memory profile says; NULL: it has none */
 };
 
 struct report {
@@ -62,9 +67,11 @@ struct report {
 	struct description total;
 	struct metric_value values[METRIC_COUNT];
 	double self_cpu_share; /* pitot's own CPU time over the elapsed time of the whole run; NaN: not known */
-	VEC(struct report_stage) stages; /* in pipeline order */
-	size_t bottleneck;               /* index of the stage with the largest share; SIZE_MAX where nothing ran */
-	struct finding_list findings;    /* empty until findings_compute */
+	VEC(struct report_stage) stages;    /* in pipeline order */
+	size_t bottleneck;                  /* index of the stage with the largest share; SIZE_MAX where nothing ran */
+	struct finding_list findings;       /* empty until findings_compute */
+	const struct model_profile *models; /* borrowed; NULL: the run profiled none */
+	const struct span_data *spans;      /* borrowed, one by one, for the time axis; NULL: none */
 };
 
 enum { REPORT_BUCKETS = 60 };

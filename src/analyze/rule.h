@@ -37,11 +37,17 @@
 	X(memory_limit)                                                                                                \
 	X(memory_pressure)                                                                                             \
 	X(swapping)                                                                                                    \
+	X(chunk_memory)                                                                                                \
 	X(memory_growth)                                                                                               \
+	X(leak)                                                                                                        \
+	X(peak_one_line)                                                                                               \
+	X(memory_kept)                                                                                                 \
 	X(page_fault_storm)                                                                                            \
 	X(major_faults)                                                                                                \
 	X(short_processes)                                                                                             \
 	X(interpreter_starts)                                                                                          \
+	X(chunk_time)                                                                                                  \
+	X(low_bandwidth)                                                                                               \
 	X(waiting)                                                                                                     \
 	X(handoffs)                                                                                                    \
 	X(system_time)                                                                                                 \
@@ -50,6 +56,7 @@
 	X(import_time)                                                                                                 \
 	X(serialising)                                                                                                 \
 	X(allocator)                                                                                                   \
+	X(allocation_churn)                                                                                            \
 	X(regex_compile)                                                                                               \
 	X(date_parsing)                                                                                                \
 	X(gpu_idle)                                                                                                    \

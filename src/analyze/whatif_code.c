@@ -13,8 +13,7 @@ bool whatif_is_code(const char *text)
 	return str_starts(text, prefix);
 }
 
-/* The factor after the "="; infinite where the function is to go. */
-static bool parse_factor(const char *text, double *factor)
+bool whatif_parse_factor(const char *text, double *factor)
 {
 	size_t length = strlen(text);
 	if (strcmp(text, "0") == 0) {
@@ -73,7 +72,7 @@ int whatif_parse_code(const struct report *report, const struct plan *plan, cons
 		any = any || report->stages.items[i].code;
 	if (!any)
 		return err_set(err, ERR_INPUT, "this run has no code profile; run it with --cpu");
-	if (!equals || equals == start || !parse_factor(equals + 1, &factor))
+	if (!equals || equals == start || !whatif_parse_factor(equals + 1, &factor))
 		return err_set(err, ERR_USAGE, "'%s': expected function:NAME=FACTOR, such as function:parse_row=2x",
 			       text);
 	char *name = mem_strndup(start, (size_t)(equals - start));

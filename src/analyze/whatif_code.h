@@ -18,6 +18,8 @@ struct whatif_changes {
 	VEC(struct whatif_change) items;
 };
 
+/* The factor after the "=": "2x"; infinite for "0", where what it is about is to go. */
+bool whatif_parse_factor(const char *text, double *factor);
 /* Whether the change is about a function. */
 bool whatif_is_code(const char *text);
 /* Adds a change for each stage with that function. The report has its code profile. */

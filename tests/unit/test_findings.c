@@ -213,12 +213,13 @@ static void every_rule_has_a_test_and_its_documentation(void **state)
 {
 	(void)state;
 	/* Those that need a pipeline, a series or process records have tests of their own below; those about code are
-	 * test_findings_code.c's. */
+	 * test_findings_code.c's, those about allocations test_findings_memory.c's, those about chunks test_span_report.c's. */
 	static const char *const elsewhere[] = {
-		"failed",      "retried",       "dominant-stage",     "serial-stages",       "cores-unused",
-		"same-input",  "memory-growth", "interpreter-starts", "requested-resources", "hot-function",
-		"import-time", "serialising",   "interpreter-loop",   "allocator",           "regex-compile",
-		"date-parsing"};
+		"failed",       "retried",       "dominant-stage",     "serial-stages",       "cores-unused",
+		"same-input",   "memory-growth", "interpreter-starts", "requested-resources", "hot-function",
+		"import-time",  "serialising",   "interpreter-loop",   "allocator",           "regex-compile",
+		"date-parsing", "leak",          "allocation-churn",   "peak-one-line",       "memory-kept",
+		"chunk-memory", "chunk-time",    "low-bandwidth"};
 	for (const struct finding_rule *const *rule = rule_table; *rule; rule++) {
 		bool tested = false;
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
