@@ -17,8 +17,12 @@
 	X(gate) \
 	X(compare) \
 	X(whatif) \
+	X(span) \
 	X(history) \
+	X(features) \
+	X(serve) \
 	X(machine) \
+	X(model) \
 	X(doctor) \
 	X(init) \
 	X(metrics) \

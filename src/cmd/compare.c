@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cmd/compare_params.h"
-#include "cmd/open_run.h"
+#include "render/open_run.h"
 #include "run/git.h"
 #include "run/trial_deep.h"
 

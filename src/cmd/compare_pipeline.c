@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cmd/compare.h"
-#include "cmd/open_run.h"
 #include "config/overlay.h"
+#include "render/open_run.h"
 #include "run/run.h"
 #include "store/history.h"
 

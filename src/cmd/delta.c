@@ -1,7 +1,7 @@
 /* delta.c - see delta.h. */
 #include "cmd/delta.h"
 #include "base/file.h"
-#include "cmd/open_run.h"
+#include "render/open_run.h"
 #include "store/history.h"
 
 #include <limits.h>

@@ -1,8 +1,12 @@
 /* diff.c - pitot diff: what changed between two runs, or two sets of runs. */
 #include "analyze/code_diff.h"
+#include "analyze/memory_export.h"
+#include "analyze/span_diff.h"
 #include "cmd/delta.h"
-#include "cmd/open_run.h"
+#include "cmd/delta_models.h"
 #include "render/code_export.h"
+#include "render/open_run.h"
+#include "render/page.h"
 #include "store/history.h"
 
 #include <math.h>
@@ -12,7 +16,7 @@
 #include <unistd.h>
 
 struct diff_args {
-	const char *format, *output, *history;
+	const char *format, *output, *history, *weight;
 	struct opt_texts a, b, metrics, stages;
 	double threshold, confidence;
 	bool all;
@@ -29,7 +33,9 @@ static const struct opt diff_options[] = {
 	{"confidence", 0, OPT_NUMBER, AT(confidence), "PCT", "of the intervals, in per cent (98)"},
 	{"all", 'a', OPT_FLAG, AT(all), NULL, "also what did not change, or cannot be told"},
 	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|html|folded",
-	 "how to show it; folded: both code profiles, for a differential flame graph"},
+	 "how to show it; folded: both profiles, for a differential flame graph"},
+	{"weight", 0, OPT_CHOICE, AT(weight), "peak|leaked|allocated|temporary",
+	 "folded: of the memory profiles, by this"},
 	{"output", 'o', OPT_TEXT, AT(output), "FILE", "write there instead of to stdout"},
 	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
 	{"width", 0, OPT_INTEGER, AT(width), "N", "columns of the terminal format"},
@@ -99,16 +105,72 @@ static int load_profile(const struct run_record *run, struct profile_data **out,
 	return !code && exists ? store_profile_load(run->path, out, err) : code;
 }
 
+/* What is compared of each side: the CPU time, and memory by every weight. */
+struct profile_sides {
+	struct code_side *code[2], *memory[2][MEMORY_WEIGHT_COUNT];
+	struct span_side *spans[2];
+};
+
+static void sides_make(struct profile_sides *sides)
+{
+	for (int side = 0; side < 2; side++) {
+		sides->code[side] = code_side_new();
+		sides->spans[side] = span_side_new();
+		for (int i = 0; i < MEMORY_WEIGHT_COUNT; i++)
+			sides->memory[side][i] = code_side_new_memory((enum memory_weight)i);
+	}
+}
+
+static void sides_free(struct profile_sides *sides)
+{
+	for (int side = 0; side < 2; side++) {
+		code_side_free(sides->code[side]);
+		span_side_free(sides->spans[side]);
+		for (int i = 0; i < MEMORY_WEIGHT_COUNT; i++)
+			code_side_free(sides->memory[side][i]);
+	}
+}
+
+/* A run of which only the memory was profiled has no samples. */
+static const struct profile_data *timed(const struct profile_data *profile, const struct memory_data *memory)
+{
+	return profile && memory && profile->samples.len == 0 ? NULL : profile;
+}
+
 /* One profile after the other: together they might not fit into memory. */
-static int code_side_load(struct code_side *side, const struct delta_runs *runs, int which, struct err *err)
+static int sides_load(struct profile_sides *sides, const struct delta_runs *runs, int which, struct err *err)
 {
 	for (size_t i = 0; i < runs->sides[which].len; i++) {
 		struct profile_data *profile = NULL;
 		int code = load_profile(runs->sides[which].items[i], &profile, err);
 		if (code)
 			return code;
-		code_side_add(side, runs->sides[which].items[i], profile);
+		const struct run_record *run = runs->sides[which].items[i];
+		struct memory_data *memory = NULL;
+		if (profile)
+			code = store_memory_load(run->path, profile, &memory, err);
+		if (!code) {
+			code_side_add(sides->code[which], run, timed(profile, memory));
+			for (int k = 0; k < MEMORY_WEIGHT_COUNT; k++)
+				code_side_add_memory(sides->memory[which][k], run, profile, memory);
+		}
+		memory_data_free(memory);
 		profile_data_free(profile);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int span_side_load(struct span_side *side, const struct delta_runs *runs, int which, struct err *err)
+{
+	for (size_t i = 0; i < runs->sides[which].len; i++) {
+		struct span_data *data = NULL;
+		int code = store_span_load(runs->sides[which].items[i]->path, &data, err);
+		if (code)
+			return code;
+		span_side_add(side, runs->sides[which].items[i], data);
+		span_data_free(data);
 	}
 	return 0;
 }
@@ -124,66 +186,120 @@ static void select_stages(const struct run_record *run, const struct diff_args *
 	}
 }
 
+/* One side of a differential flame graph: the tree of its code, or of its memory by a weight. */
+struct folded_side {
+	struct profile_data *profile;
+	struct memory_data *memory;
+	struct memory_export export;
+	struct code_tree code;
+	const struct code_tree *tree; /* one of the two; NULL: not built */
+};
+
+static int folded_load(const struct diff_args *args, const struct run_record *run, bool is_b, struct folded_side *out,
+		       struct err *err)
+{
+	const char *name = is_b ? "B" : "A";
+	int code = load_profile(run, &out->profile, err);
+	if (!code && out->profile && args->weight)
+		code = store_memory_load(run->path, out->profile, &out->memory, err);
+	if (!code && args->weight && !out->memory)
+		code = err_set(err, ERR_INPUT, "%s has no memory profile; run it with --memory", name);
+	if (!code && !out->profile)
+		code = err_set(err, ERR_INPUT, "%s has no code profile; run it with --cpu", name);
+	if (code)
+		return code;
+	struct stage_ids ids = {0};
+	select_stages(run, args, &ids);
+	/* A stage that only the other side has: nothing, not everything. */
+	vec_reserve(&ids, 1);
+	struct code_select select = {.stage_ids = ids.items, .stage_count = ids.len, .graft_workers = true};
+	if (args->weight) {
+		enum memory_weight weight = (enum memory_weight)memory_weight_find(args->weight);
+		memory_export_open(out->profile, out->memory, &select, weight, false, &out->export);
+		out->tree = &out->export.tree;
+	} else {
+		code_tree_build(out->profile, &select, &out->code);
+		out->tree = &out->code;
+	}
+	vec_fini(&ids);
+	return 0;
+}
+
+static void folded_fini(const struct diff_args *args, struct folded_side *side)
+{
+	if (side->tree && args->weight)
+		memory_export_close(&side->export);
+	else if (side->tree)
+		code_tree_fini(&side->code);
+	memory_data_free(side->memory);
+	profile_data_free(side->profile);
+}
+
 static int show_folded(const struct diff_args *args, const struct delta_runs *runs)
 {
-	struct profile_data *profiles[2] = {NULL, NULL};
-	struct code_tree trees[2];
+	struct folded_side sides[2] = {0};
 	struct str text = {0};
 	struct err err;
-	int code = 0, status;
+	int code = 0;
 	if (runs->sides[0].len != 1 || runs->sides[1].len != 1)
 		return cmd_usage_error(&cmd_diff, "--format folded: expected one run a side");
 	for (int side = 0; side < 2 && !code; side++)
-		code = load_profile(runs->sides[side].items[0], &profiles[side], &err);
-	for (int side = 0; side < 2 && !code; side++)
-		if (!profiles[side])
-			code = err_set(&err, ERR_INPUT, "%s has no code profile; run it with --cpu", side ? "B" : "A");
-	for (int side = 0; side < 2 && !code; side++) {
-		struct stage_ids ids = {0};
-		select_stages(runs->sides[side].items[0], args, &ids);
-		/* A stage that only the other side has: nothing, not everything. */
-		vec_reserve(&ids, 1);
-		struct code_select select = {.stage_ids = ids.items, .stage_count = ids.len, .graft_workers = true};
-		code_tree_build(profiles[side], &select, &trees[side]);
-		vec_fini(&ids);
-	}
-	if (!code) {
-		code_export_diff_folded(&trees[0], &trees[1], &text);
-		code_tree_fini(&trees[0]);
-		code_tree_fini(&trees[1]);
-	}
-	status = code ? cmd_fail(&cmd_diff, &err) : cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
+		code = folded_load(args, runs->sides[side].items[0], side == 1, &sides[side], &err);
+	if (!code)
+		code_export_diff_folded(sides[0].tree, sides[1].tree, &text);
+	int status = code ? cmd_fail(&cmd_diff, &err) : cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
 	str_fini(&text);
-	profile_data_free(profiles[0]);
-	profile_data_free(profiles[1]);
+	for (int side = 0; side < 2; side++)
+		folded_fini(args, &sides[side]);
 	return status;
+}
+
+/* The page, where this pitot has it; else the same rows without a script. */
+static int render_delta(const struct diff_args *args, const struct delta *delta, struct str *out, struct err *err)
+{
+	struct render_options view;
+	struct str model = {0};
+	const char *format = args->format ? args->format : "term";
+	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, false, &view);
+	if (strcmp(format, "html") != 0 || !page_is_built()) {
+		delta_renderer_find(format)->render(delta, &view, out);
+		return 0;
+	}
+	int code = page_delta_json(delta, &model, err);
+	if (!code)
+		code = page_html(str_text(&model), model.len, out, err);
+	str_fini(&model);
+	return code;
 }
 
 static int show(const struct diff_args *args, const struct delta_runs *runs, const struct diff_options *options)
 {
 	struct diff diff;
-	struct render_options view;
 	struct str text = {0};
 	struct err err;
-	struct code_side *a = code_side_new(), *b = code_side_new();
-	int status = code_side_load(a, runs, 0, &err);
+	struct profile_sides sides;
+	sides_make(&sides);
+	int status = sides_load(&sides, runs, 0, &err);
 	if (!status)
-		status = code_side_load(b, runs, 1, &err);
+		status = sides_load(&sides, runs, 1, &err);
+	for (int side = 0; side < 2 && !status; side++)
+		status = span_side_load(sides.spans[side], runs, side, &err);
 	if (status) {
-		code_side_free(a);
-		code_side_free(b);
+		sides_free(&sides);
 		return cmd_fail(&cmd_diff, &err);
 	}
 	delta_compare(runs, options, &diff);
-	code_diff_add(&diff, a, b);
+	span_diff_add(&diff, sides.spans[0], sides.spans[1]);
+	code_diff_add(&diff, sides.code[0], sides.code[1]);
+	for (int i = 0; i < MEMORY_WEIGHT_COUNT; i++)
+		code_diff_add(&diff, sides.memory[0][i], sides.memory[1][i]);
 	struct delta delta = {.diff = &diff, .rows = true, .all = args->all};
-	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, false, &view);
-	delta_renderer_find(args->format ? args->format : "term")->render(&delta, &view, &text);
-	status = cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
+	status = delta_models_add(&diff, runs, &err) || render_delta(args, &delta, &text, &err)
+			 ? cmd_fail(&cmd_diff, &err)
+			 : cmd_output(&cmd_diff, args->output, str_text(&text), text.len);
 	str_fini(&text);
 	diff_fini(&diff);
-	code_side_free(a);
-	code_side_free(b);
+	sides_free(&sides);
 	return status;
 }
 
@@ -208,7 +324,10 @@ static int compare(const struct diff_args *args, const struct opt_texts *rest, s
 		options.stages = args->stages.items;
 		options.stage_count = args->stages.len;
 		bool folded = args->format && strcmp(args->format, "folded") == 0;
-		status = folded ? show_folded(args, &runs) : show(args, &runs, &options);
+		if (args->weight && !folded)
+			status = cmd_usage_error(&cmd_diff, "--weight: only with --format folded");
+		else
+			status = folded ? show_folded(args, &runs) : show(args, &runs, &options);
 	}
 	delta_words_fini(&words);
 	delta_runs_fini(&runs);

@@ -1,6 +1,7 @@
 /* doctor.c - pitot doctor: what can be measured here, what cannot, why, and the exact fix. */
 #include "base/json.h"
-#include "cmd/open_run.h"
+#include "cmd/cmd.h"
+#include "render/open_run.h"
 #include "run/check.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* gate.c - pitot gate: passes or fails a change by thresholds, for CI jobs. */
 #include "cmd/delta.h"
-#include "cmd/open_run.h"
+#include "render/open_run.h"
 #include "store/history.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * history_trend.c - pitot history trend: how a metric moved over the runs of one pipeline, and at which commit.
  */
 #include "cmd/history_args.h"
-#include "cmd/open_run.h"
 #include "probe/host.h"
+#include "render/open_run.h"
 #include "render/trend.h"
 #include "store/store.h"
 

@@ -1,11 +1,9 @@
 /* machine.c - pitot machine: what this machine can do at best, measured once and remembered. */
 #include "render/machine.h"
 #include "base/clock.h"
-#include "cmd/open_run.h"
-#include "model/machine_cache.h"
-#include "model/machine_measure.h"
+#include "cmd/limits.h"
+#include "render/open_run.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,59 +25,6 @@ static const struct opt machine_options[] = {
 	{0}};
 
 extern const struct cmd cmd_machine;
-
-/* On a terminal one line that is written over, elsewhere one line at the start. */
-struct meter {
-	bool live, begun;
-};
-
-static void show_progress(void *context, const char *what, double share)
-{
-	struct meter *meter = context;
-	if (meter->live)
-		fprintf(stderr, "\r\033[Kmeasuring this machine: %3.0f %%  %s", 100 * share, what);
-	else if (!meter->begun)
-		fprintf(stderr, "measuring this machine ...\n");
-	meter->begun = true;
-}
-
-static int measure(const struct machine_args *args, const struct topology *topology, const struct host_facts *host,
-		   struct machine *out, struct err *err)
-{
-	struct meter meter = {.live = isatty(STDERR_FILENO) == 1};
-	struct machine_request request = {.effort = args->quick      ? MACHINE_QUICK
-						    : args->thorough ? MACHINE_THOROUGH
-								     : MACHINE_NORMAL,
-					  .topology = topology,
-					  .host = host,
-					  .progress = args->quiet ? NULL : show_progress,
-					  .context = &meter};
-	int code = machine_measure(&request, out, err);
-	if (meter.live && meter.begun)
-		fprintf(stderr, "\r\033[K");
-	struct err stored;
-	if (!code && machine_cache_store(out, &stored) != 0)
-		fprintf(stderr, "pitot machine: cannot remember this, so the next call measures again: %s\n",
-			stored.text);
-	return code;
-}
-
-/* What is stored and was made with no less effort than is asked for. */
-static bool load(const struct machine_args *args, const char *fingerprint, struct machine *out)
-{
-	struct err err;
-	enum machine_effort least = args->quick ? MACHINE_QUICK : args->thorough ? MACHINE_THOROUGH : MACHINE_NORMAL;
-	if (args->fresh)
-		return false;
-	int code = machine_cache_load(fingerprint, out, &err);
-	if (code && code != ERR_UNAVAILABLE)
-		fprintf(stderr, "pitot machine: %s; measuring again\n", err.text);
-	if (!code && out->effort < least) {
-		machine_fini(out);
-		return false;
-	}
-	return code == 0;
-}
 
 static int show(const struct machine_args *args, const struct machine_view *view)
 {
@@ -110,14 +55,19 @@ static int look(const struct machine_args *args)
 	topology_read(&allowed, &topology);
 	host_facts_read(&host);
 	struct machine_view view = {.machine = &machine, .topology = &topology, .host = &host};
-	view.stored = load(args, host.fingerprint, &machine);
+	struct limits_request request = {.cmd = &cmd_machine,
+					 .least = args->quick      ? MACHINE_QUICK
+						  : args->thorough ? MACHINE_THOROUGH
+								   : MACHINE_NORMAL,
+					 .fresh = args->fresh,
+					 .quiet = args->quiet,
+					 .topology = &topology,
+					 .host = &host};
+	int code = limits_get(&request, &machine, &view.stored, &err);
 	uint64_t now = clock_utc_ns();
 	if (view.stored && now > machine.measured_utc_ns)
 		view.age_s = (double)(now - machine.measured_utc_ns) / 1e9;
-	if (!view.stored && measure(args, &topology, &host, &machine, &err) != 0)
-		status = cmd_fail(&cmd_machine, &err);
-	else
-		status = show(args, &view);
+	status = code ? cmd_fail(&cmd_machine, &err) : show(args, &view);
 	machine_fini(&machine);
 	host_facts_fini(&host);
 	topology_fini(&topology);

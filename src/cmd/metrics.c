@@ -1,6 +1,7 @@
 /* metrics.c - pitot metrics: the registry, for people and for docs/metrics.md. */
-#include "cmd/open_run.h"
+#include "cmd/cmd.h"
 #include "render/metrics_doc.h"
+#include "render/open_run.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,9 @@
-/* report.c - pitot report: shows a run in one of the formats, or its code profile in one of other tools. */
-#include "cmd/open_run.h"
+/* report.c - pitot report: shows a run in one of the formats, or its profile of code or memory in one of other tools. */
+#include "analyze/memory_export.h"
+#include "cmd/cmd.h"
 #include "render/code_export.h"
+#include "render/open_run.h"
+#include "render/page.h"
 #include "store/history.h"
 
 #include <limits.h>
@@ -11,7 +14,7 @@
 
 struct report_args {
 	const char *format, *output, *history;
-	const char *view, *stage, *function;
+	const char *view, *stage, *function, *weight;
 	bool verbose;
 	int64_t width, process, thread, top;
 	uint64_t from_ns, to_ns;
@@ -19,17 +22,19 @@ struct report_args {
 
 #define AT(field) offsetof(struct report_args, field)
 static const struct opt report_options[] = {
-	{"format", 'f', OPT_CHOICE, AT(format), "term|md|json|csv|folded|speedscope|pprof|chrome|callgrind|svg",
-	 "how to show it; from folded on, the code profile for other tools"},
+	{"format", 'f', OPT_CHOICE, AT(format),
+	 "term|md|json|csv|operators|html|heaptrack|folded|speedscope|pprof|chrome|callgrind|svg",
+	 "how to show it; from folded on, the profile of code or memory for other tools"},
 	{"output", 'o', OPT_TEXT, AT(output), "FILE", "write there instead of to stdout"},
 	{"history", 0, OPT_TEXT, AT(history), "DIR", "the folder with the earlier runs"},
 	{"verbose", 'v', OPT_FLAG, AT(verbose), NULL, "every metric with its provenance"},
 	{"width", 0, OPT_INTEGER, AT(width), "N", "columns of the terminal format"},
 	{"top", 0, OPT_INTEGER, AT(top), "N", "rows in the tables of code"},
-	{"view", 0, OPT_CHOICE, AT(view), "mixed|python|native", "frames of the code profile"},
-	{"stage", 0, OPT_TEXT, AT(stage), "NAME", "the code profile of this stage only"},
-	{"process", 0, OPT_INTEGER, AT(process), "PID", "the code profile of this process only"},
-	{"thread", 0, OPT_INTEGER, AT(thread), "TID", "the code profile of this thread only"},
+	{"weight", 0, OPT_CHOICE, AT(weight), "peak|leaked|allocated|temporary", "the memory profile, by this"},
+	{"view", 0, OPT_CHOICE, AT(view), "mixed|python|native", "frames of the profile"},
+	{"stage", 0, OPT_TEXT, AT(stage), "NAME", "the profile of this stage only"},
+	{"process", 0, OPT_INTEGER, AT(process), "PID", "the profile of this process only"},
+	{"thread", 0, OPT_INTEGER, AT(thread), "TID", "the profile of this thread only"},
 	{"from", 0, OPT_DURATION, AT(from_ns), "TIME", "the code profile from this time of the run on"},
 	{"to", 0, OPT_DURATION, AT(to_ns), "TIME", "the code profile up to this time of the run"},
 	{"function", 0, OPT_TEXT, AT(function), "NAME", "who calls this function, and whom it calls"},
@@ -51,8 +56,8 @@ static struct code_request request_of(const struct report_args *args)
 
 static bool asks_for_code(const struct report_args *args)
 {
-	return args->view || args->stage || args->process || args->thread || args->from_ns || args->to_ns ||
-	       args->function;
+	return args->weight || args->view || args->stage || args->process || args->thread || args->from_ns ||
+	       args->to_ns || args->function;
 }
 
 static int check_stage(const struct report *report, const char *name, struct err *err)
@@ -93,16 +98,37 @@ static int check_ids(const struct profile_data *profile, const struct report_arg
 /* What was asked for that this run cannot show. */
 static int check_profile(const struct opened_run *run, const struct report_args *args, struct err *err)
 {
+	bool memory = args->weight || (args->format && strcmp(args->format, "heaptrack") == 0);
+	if (memory && !run->memory)
+		return err_set(err, ERR_INPUT, "this run has no memory profile; run it with --memory");
 	if (!run->profile)
-		return err_set(err, ERR_INPUT, "this run has no code profile; run it with --cpu");
+		return err_set(err, ERR_INPUT, "this run has no code profile; run it with --cpu or --memory");
 	if (check_ids(run->profile, args, err) != 0)
 		return ERR_USAGE;
 	return args->stage ? check_stage(&run->report, args->stage, err) : 0;
 }
 
+/* Sites in the place of samples. A format with a time axis shows the course of the memory beside the CPU samples. */
+static int export_memory(const struct opened_run *run, const struct code_export *format,
+			 const struct code_select *select, enum memory_weight weight, struct str *out, struct err *err)
+{
+	struct memory_export export;
+	memory_export_open(run->profile, run->memory, select, weight, format->values, &export);
+	int code = export.tree.samples.len
+			   ? format->render(&export.tree, &run->report, out, err)
+			   : err_set(err, ERR_INPUT, "the memory profile has nothing of what was asked for");
+	memory_export_close(&export);
+	return code;
+}
+
+static bool has_samples(const struct opened_run *run)
+{
+	return run->profile->samples.len > 0;
+}
+
 /* The repetitions that count, of the stages that are wanted. */
 static int export_code(const struct opened_run *run, const struct code_export *format,
-		       const struct code_request *request, struct str *out, struct err *err)
+		       const struct code_request *request, int weight, struct str *out, struct err *err)
 {
 	VEC(int64_t) stages = {0};
 	struct code_tree tree;
@@ -121,10 +147,17 @@ static int export_code(const struct opened_run *run, const struct code_export *f
 				     .view = request->view,
 				     .by_line = format->by_line,
 				     .graft_workers = !format->per_thread};
-	code_tree_build(run->profile, &select, &tree);
-	int code = tree.samples.len ? format->render(&tree, &run->report, out, err)
-				    : err_set(err, ERR_INPUT, "the code profile has no samples of what was asked for");
-	code_tree_fini(&tree);
+	int code;
+	if (weight && !format->timed) {
+		code = export_memory(run, format, &select, (enum memory_weight)(weight - 1), out, err);
+	} else {
+		static const struct profile_data none;
+		code_tree_build(run->profile ? run->profile : &none, &select, &tree);
+		code = tree.samples.len || format->timed
+			       ? format->render(&tree, &run->report, out, err)
+			       : err_set(err, ERR_INPUT, "the code profile has no samples of what was asked for");
+		code_tree_fini(&tree);
+	}
 	vec_fini(&stages);
 	return code;
 }
@@ -134,20 +167,48 @@ static int render(struct opened_run *run, const struct report_args *args, struct
 	const char *format = args->format ? args->format : "term";
 	const struct code_export *exporter = code_export_find(format);
 	struct code_request request = request_of(args);
-	int code = exporter || asks_for_code(args) ? check_profile(run, args, err) : 0;
+	bool profile = (exporter && !exporter->timed) || asks_for_code(args) || strcmp(format, "heaptrack") == 0;
+	int code = profile ? check_profile(run, args, err) : 0;
 	if (code)
 		return code;
 	if (exporter && exporter->binary && !args->output && isatty(STDOUT_FILENO))
 		return err_set(err, ERR_USAGE, "--format %s is not for a terminal: write it to a file with -o", format);
+	int weight = args->weight ? memory_weight_find(args->weight) + 1 : 0;
+	if (exporter && !weight && run->memory && !has_samples(run))
+		weight = MEMORY_BY_PEAK + 1;
 	if (exporter)
-		return export_code(run, exporter, &request, out, err);
+		return export_code(run, exporter, &request, weight, out, err);
+	if (strcmp(format, "operators") == 0 && !run->spans)
+		return err_set(
+			err, ERR_INPUT,
+			"this run has no spans: its programs recorded none (pitot-span(1) and docs/spans.md tell how)");
 	if (asks_for_code(args))
 		opened_run_look(run, &request);
 	struct render_options options;
 	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, args->verbose, &options);
 	options.top = (size_t)args->top;
 	options.only_code = asks_for_code(args);
+	options.weight = weight;
 	return renderer_find(format)->render(&run->report, &options, out, err);
+}
+
+/* One file with all that the run has; what is damaged is named on the page, not here. */
+static int show_page(const char *path, const struct report_args *args)
+{
+	struct err err;
+	struct str model = {0}, text = {0};
+	int status;
+	if (asks_for_code(args))
+		return cmd_usage_error(&cmd_report, "--format html has the whole run: the page itself filters it");
+	if (!args->output && isatty(STDOUT_FILENO))
+		return cmd_usage_error(&cmd_report, "--format html is not for a terminal: write it to a file with -o");
+	int code = page_is_built() ? page_run_json(path, &model, &err) : 0;
+	if (!code)
+		code = page_html(str_text(&model), model.len, &text, &err);
+	status = code ? cmd_fail(&cmd_report, &err) : cmd_output(&cmd_report, args->output, str_text(&text), text.len);
+	str_fini(&model);
+	str_fini(&text);
+	return status;
 }
 
 static int show(const char *path, const struct report_args *args)
@@ -155,6 +216,8 @@ static int show(const char *path, const struct report_args *args)
 	struct err err;
 	struct opened_run run;
 	struct str text = {0};
+	if (args->format && strcmp(args->format, "html") == 0)
+		return show_page(path, args);
 	int status = opened_run_load(path, &run, &err) ? cmd_fail(&cmd_report, &err) : 0;
 	if (status)
 		return status;
@@ -178,6 +241,8 @@ static int check_numbers(const struct report_args *args)
 		return cmd_usage_error(&cmd_report, "--process, --thread: expected the number of one");
 	if (args->to_ns && args->to_ns <= args->from_ns)
 		return cmd_usage_error(&cmd_report, "--to: expected a time after --from");
+	if (args->weight && (args->from_ns || args->to_ns || args->function))
+		return cmd_usage_error(&cmd_report, "--weight: --from, --to and --function are of the CPU time");
 	return 0;
 }
 
@@ -209,8 +274,9 @@ out:
 	return status;
 }
 
-const struct cmd cmd_report = {.name = "report",
-			       .summary = "show a run: as text, Markdown, JSON or CSV; its code for other tools",
-			       .arguments = "[RUN] [--format F] [-o FILE]",
-			       .options = report_options,
-			       .run = run_report};
+const struct cmd cmd_report = {
+	.name = "report",
+	.summary = "show a run: as text, a web page, Markdown, JSON or CSV; its code for other tools",
+	.arguments = "[RUN] [--format F] [-o FILE]",
+	.options = report_options,
+	.run = run_report};

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cmd/delta.h"
-#include "cmd/open_run.h"
 #include "config/overlay.h"
+#include "render/open_run.h"
 #include "render/progress.h"
 #include "store/history.h"
 
@@ -20,9 +20,9 @@
 enum { UNSAID = -1000 }; /* of a number that was not given, so that a 0 can be refused */
 
 struct run_args {
-	const char *output, *history, *report_dir, *name, *format, *compare_to, *cpu;
+	const char *output, *history, *report_dir, *name, *format, *compare_to, *cpu, *memory;
 	struct opt_texts set, param_files, only;
-	int64_t jobs, repeat, warmup, cpu_hz;
+	int64_t jobs, repeat, warmup, cpu_hz, memory_period;
 	uint64_t interval_ns, timeout_ns;
 	double watts;
 	bool pss, pmu, gpu, cgroup, exit_records;
@@ -53,6 +53,9 @@ static const struct opt run_options[] = {
 	{"timeout", 't', OPT_DURATION, AT(timeout_ns), "TIME", "end a stage that runs longer, unless it says itself"},
 	{"name", 0, OPT_TEXT, AT(name), "NAME", "what to call the run"},
 	{"cpu", 0, OPT_MAYBE, AT(cpu), "HZ", "profile the code: functions and lines (999 samples a second)"},
+	{"memory", 0, OPT_MAYBE, AT(memory), "exact", "profile memory: which code allocates (sampled, or every block)"},
+	{"memory-period", 0, OPT_INTEGER, AT(memory_period), "BYTES",
+	 "mean bytes between two samples of --memory (524288)"},
 	{"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
 	{"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
 	{"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
@@ -121,6 +124,24 @@ static int check_cpu(struct run_args *args)
 	if (!str_to_int64(args->cpu, &args->cpu_hz) || args->cpu_hz < 1 || args->cpu_hz > PROFILE_CPU_HZ_MOST)
 		return cmd_usage_error(&cmd_run, "--cpu: expected 1 to %d samples per second, not '%s'",
 				       PROFILE_CPU_HZ_MOST, args->cpu);
+	return 0;
+}
+
+/* `--memory` alone, or `--memory=exact`, or with another period. */
+static int check_memory(struct run_args *args)
+{
+	bool is_exact = args->memory && strcmp(args->memory, "exact") == 0, has_period = args->memory_period != UNSAID;
+	if (args->memory && args->memory[0] && !is_exact)
+		return cmd_usage_error(&cmd_run, "--memory: expected nothing or 'exact', not '%s'", args->memory);
+	if (has_period && (!args->memory || is_exact))
+		return cmd_usage_error(&cmd_run, "--memory-period: needs --memory, and not --memory=exact");
+	if (has_period && (args->memory_period < PROFILE_MEMORY_LEAST || args->memory_period > PROFILE_MEMORY_MOST))
+		return cmd_usage_error(&cmd_run, "--memory-period: expected %d to %d bytes", PROFILE_MEMORY_LEAST,
+				       PROFILE_MEMORY_MOST);
+	if (!args->memory)
+		args->memory_period = -1;
+	else if (!has_period)
+		args->memory_period = is_exact ? PROFILE_MEMORY_EXACT : PROFILE_MEMORY;
 	return 0;
 }
 
@@ -381,6 +402,7 @@ static void fill_options(const struct run_args *args, bool command, struct run_o
 				    .pss = args->pss ? 1 : -1,
 				    .watts = isnan(args->watts) ? -1 : args->watts,
 				    .cpu_hz = (int)args->cpu_hz,
+				    .memory_period = args->memory_period,
 				    .timeout_ns = args->timeout_ns,
 				    .inherit = args->inherit,
 				    .pass_output = args->show_output,
@@ -504,6 +526,7 @@ static int run_run(int argc, char **argv)
 {
 	struct run_args args = {.repeat = 1,
 				.jobs = UNSAID,
+				.memory_period = UNSAID,
 				.interval_ns = UINT64_MAX,
 				.watts = NAN,
 				.gpu = true,
@@ -518,6 +541,8 @@ static int run_run(int argc, char **argv)
 	int status = 0;
 	if (cmd_parse_open(&cmd_run, argc, argv, &args, keep_unknown, &args, &rest, &dashes, &status)) {
 		status = check_cpu(&args);
+		if (!status)
+			status = check_memory(&args);
 		status = status ? status : check_numbers(&args);
 		status = status ? status : take_overrides(&args);
 		if (!status && dashes != SIZE_MAX && dashes > 0)

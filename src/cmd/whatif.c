@@ -1,7 +1,9 @@
 /* whatif.c - pitot whatif: what the run would take if its stages took another time. */
 #include "render/whatif.h"
-#include "analyze/whatif_code.h"
-#include "cmd/open_run.h"
+#include "analyze/whatif_span.h"
+#include "cmd/cmd.h"
+#include "render/model.h"
+#include "render/open_run.h"
 #include "store/history.h"
 
 #include <stdlib.h>
@@ -39,12 +41,13 @@ static int parse_changes(const struct report *report, const struct plan *plan, c
 	for (size_t i = first; i < rest->len; i++) {
 		struct whatif_change change;
 		size_t known = out->items.len;
-		bool code = whatif_is_code(rest->items[i]);
-		int status = code ? whatif_parse_code(report, plan, rest->items[i], out, err)
-				  : whatif_parse(plan, rest->items[i], &change, err);
+		bool code = whatif_is_code(rest->items[i]), operators = whatif_is_operator(rest->items[i]);
+		int status = code        ? whatif_parse_code(report, plan, rest->items[i], out, err)
+			     : operators ? whatif_parse_operator(report, plan, rest->items[i], out, err)
+					 : whatif_parse(plan, rest->items[i], &change, err);
 		if (status)
 			return status;
-		if (!code)
+		if (!code && !operators)
 			vec_push(&out->items, change);
 		status = check_again(out, known, rest->items[i], err);
 		if (status)
@@ -72,6 +75,29 @@ static int show(const struct plan *plan, const struct whatif_changes *changes, c
 	return status;
 }
 
+/* Of a run of `pitot model`: parts of the model's forward pass. */
+static int ask_model(const struct model_profile *models, const struct opt_texts *rest, size_t first,
+		     const struct whatif_args *args)
+{
+	struct model_whatif *whatifs = mem_alloc((rest->len - first) * sizeof(*whatifs));
+	struct model_view view = {.profile = models, .whatifs = whatifs};
+	struct render_options options;
+	struct str text = {0};
+	struct err err;
+	int code = 0, status;
+	for (size_t i = first; i < rest->len && !code; i++)
+		code = model_whatif(&models->models.items[0], rest->items[i], &whatifs[view.whatif_count++], &err);
+	render_options_for(args->output ? -1 : STDOUT_FILENO, (int)args->width, false, &options);
+	if (!code && args->format && strcmp(args->format, "json") == 0)
+		model_whatif_json(&view, &text);
+	else if (!code)
+		model_whatif_term(&view, &options, &text);
+	status = code ? cmd_fail(&cmd_whatif, &err) : cmd_output(&cmd_whatif, args->output, str_text(&text), text.len);
+	str_fini(&text);
+	free(whatifs);
+	return status;
+}
+
 static int ask(const char *path, const struct opt_texts *rest, size_t first, const struct whatif_args *args)
 {
 	struct err err;
@@ -80,8 +106,13 @@ static int ask(const char *path, const struct opt_texts *rest, size_t first, con
 	struct whatif_changes changes = {0};
 	if (opened_run_load(path, &run, &err) != 0)
 		return cmd_fail(&cmd_whatif, &err);
-	plan_from_report(&run.report, &plan);
 	int status = 0, code = 0;
+	if (run.models && rest->len > first) {
+		status = ask_model(run.models, rest, first, args);
+		opened_run_fini(&run);
+		return status;
+	}
+	plan_from_report(&run.report, &plan);
 	if (!(plan.measured_s > 0))
 		code = err_set(&err, ERR_INPUT, "no stage of this run has ended: there is no time to predict from");
 	else

@@ -109,7 +109,10 @@ void code_grid_numbers(const struct code_grid *grid, const struct code_share *se
 	}
 	if (grid->seconds) {
 		char seconds[FORMAT_SIZE];
-		format_seconds(self->seconds, seconds);
+		if (grid->bytes)
+			format_bytes(self->seconds, seconds);
+		else
+			format_seconds(self->seconds, seconds);
 		put_gap(term, GAP);
 		put_cell(term, STYLE_PLAIN, seconds, grid->seconds, true);
 	}
@@ -131,15 +134,16 @@ void code_grid_titles(const struct code_grid *grid, const char *name, const char
 {
 	const struct term *term = grid->term;
 	put_gap(term, INDENT);
-	put_cell(term, STYLE_DIM, name, grid->name, false);
-	if (grid->place) {
+	/* Where the second column has no title, the first one's may reach into it. */
+	put_cell(term, STYLE_DIM, name, grid->name + (grid->place && !*place ? GAP + grid->place : 0), false);
+	if (grid->place && *place) {
 		put_gap(term, GAP);
 		put_cell(term, STYLE_DIM, place, grid->place, false);
 	}
 	put_gap(term, grid->bar ? grid->bar + GAP : 0);
 	if (grid->seconds) {
 		put_gap(term, GAP);
-		put_cell(term, STYLE_DIM, "Time", grid->seconds, true);
+		put_cell(term, STYLE_DIM, grid->bytes ? "Bytes" : "Time", grid->seconds, true);
 	}
 	put_gap(term, GAP);
 	put_cell(term, STYLE_DIM, self, PERCENT, true);

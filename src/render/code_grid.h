@@ -16,6 +16,7 @@ struct code_grid {
 	const struct term *term;
 	int name, place, bar, seconds, interval, total;
 	double full; /* the share that fills the bar */
+	bool bytes;  /* what is shown as seconds are bytes */
 };
 
 /* What the texts of a section would like to have. */

@@ -3,33 +3,20 @@
 #include "render/code_words.h"
 #include "render/format.h"
 #include "render/markup.h"
+#include "render/md_page.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FUNCTIONS = 10, LINES = 8, OTHERS = 5 };
 
-typedef void escape_fn(struct str *out, const char *text);
-
-struct page {
-	struct str *out;
-	escape_fn *put_escaped;
-	size_t top;
-};
-
-static size_t rows_to_show(const struct page *page, size_t usual, size_t there)
-{
-	size_t most = page->top ? page->top : usual;
-	return there < most ? there : most;
-}
-
-static void put_cell(const struct page *page, const char *text)
+static void put_cell(const struct md_page *page, const char *text)
 {
 	page->put_escaped(page->out, text);
 	str_append(page->out, " | ");
 }
 
-static void put_share(const struct page *page, const struct code_share *share)
+static void put_share(const struct md_page *page, const struct code_share *share)
 {
 	char seconds[FORMAT_SIZE];
 	format_seconds(share->seconds, seconds);
@@ -40,7 +27,7 @@ static void put_share(const struct page *page, const struct code_share *share)
 	str_append(page->out, " | ");
 }
 
-static void put_row(const struct page *page, const char *name, const struct code_row *row)
+static void put_row(const struct md_page *page, const char *name, const struct code_row *row)
 {
 	struct str place = {0};
 	code_words_place(row, &place);
@@ -53,9 +40,9 @@ static void put_row(const struct page *page, const char *name, const struct code
 	str_fini(&place);
 }
 
-static void put_table(const struct page *page, const char *title, const struct code_rows *rows, size_t usual)
+static void put_table(const struct md_page *page, const char *title, const struct code_rows *rows, size_t usual)
 {
-	size_t count = rows_to_show(page, usual, rows->items.len);
+	size_t count = md_page_rows(page, usual, rows->items.len);
 	if (count == 0)
 		return;
 	str_appendf(page->out, "\n| %s | Where | Time | Self | Total |\n|---|---|---:|---:|---:|\n", title);
@@ -68,10 +55,10 @@ static void put_table(const struct page *page, const char *title, const struct c
 		str_appendf(page->out, "\n%zu more.\n", rows->items.len - count);
 }
 
-static void put_modules(const struct page *page, const struct code_report *code)
+static void put_modules(const struct md_page *page, const struct code_report *code)
 {
 	struct str words = {0};
-	size_t count = rows_to_show(page, OTHERS, code->modules.items.len);
+	size_t count = md_page_rows(page, OTHERS, code->modules.items.len);
 	for (size_t i = 0; i < count; i++) {
 		const struct code_row *row = &code->modules.items.items[i];
 		if (!row->module && !row->file)
@@ -89,9 +76,9 @@ static void put_modules(const struct page *page, const struct code_report *code)
 	str_fini(&words);
 }
 
-static void put_threads(const struct page *page, const struct code_report *code)
+static void put_threads(const struct md_page *page, const struct code_report *code)
 {
-	size_t count = rows_to_show(page, OTHERS, code->threads.len);
+	size_t count = md_page_rows(page, OTHERS, code->threads.len);
 	if (code->threads.len < 2)
 		return;
 	str_append(page->out, "\n| Thread | Process | | Time | Share | GIL held |\n|---|---|---|---:|---:|---:|\n");
@@ -118,29 +105,20 @@ static void put_threads(const struct page *page, const struct code_report *code)
 		str_appendf(page->out, "\n%zu more threads.\n", code->threads.len - count);
 }
 
-static void put_sentence(const struct page *page, const char *before, const char *words)
-{
-	if (!*words)
-		return;
-	str_appendf(page->out, "\n%s", before);
-	page->put_escaped(page->out, words);
-	str_append(page->out, ".\n");
-}
-
-static void put_remarks(const struct page *page, const struct code_quality *quality)
+static void put_remarks(const struct md_page *page, const struct code_quality *quality)
 {
 	struct str words = {0};
 	code_words_quality(quality, &words);
-	put_sentence(page, "Sampling: ", str_text(&words));
+	md_page_sentence(page, "Sampling: ", str_text(&words));
 	str_clear(&words);
 	code_words_gaps(quality, &words);
-	put_sentence(page, "", str_text(&words));
+	md_page_sentence(page, "", str_text(&words));
 	for (size_t i = 0; i < quality->notes.items.len; i++)
-		put_sentence(page, "", quality->notes.items.items[i].text);
+		md_page_sentence(page, "", quality->notes.items.items[i].text);
 	str_fini(&words);
 }
 
-static void put_stage(const struct page *page, const struct report_stage *stage)
+static void put_stage(const struct md_page *page, const struct report_stage *stage)
 {
 	const struct code_report *code = stage->code;
 	struct str words = {0};
@@ -148,9 +126,9 @@ static void put_stage(const struct page *page, const struct report_stage *stage)
 	page->put_escaped(page->out, stage->name);
 	str_append(page->out, "\n");
 	code_words_summary(code, &words);
-	put_sentence(page, "", str_text(&words));
+	md_page_sentence(page, "", str_text(&words));
 	if (code->view != CODE_MIXED)
-		put_sentence(page, "Frames: ", code_view_name(code->view));
+		md_page_sentence(page, "Frames: ", code_view_name(code->view));
 	if (code->calls && code->calls->found) {
 		struct code_rows itself = {.items = {.items = &code->calls->function, .len = 1}};
 		put_table(page, "Function", &itself, 1);
@@ -168,9 +146,9 @@ static void put_stage(const struct page *page, const struct report_stage *stage)
 	str_fini(&words);
 }
 
-void code_md(const struct report *report, size_t top, escape_fn *put_escaped, struct str *out)
+void code_md(const struct report *report, size_t top, md_escape_fn *put_escaped, struct str *out)
 {
-	struct page page = {out, put_escaped, top};
+	struct md_page page = {out, put_escaped, top};
 	bool any = false;
 	for (size_t i = 0; i < report->stages.len; i++) {
 		if (!report->stages.items[i].code)

@@ -7,6 +7,7 @@
  */
 #include "base/json.h"
 #include "render/csv_field.h"
+#include "render/memory_csv.h"
 #include "render/renderers.h"
 
 #include <math.h>
@@ -15,7 +16,12 @@
 
 void csv_put_field(struct str *out, const char *text)
 {
-	char *clean = str_utf8_clean(text ? text : "", text ? strlen(text) : 0);
+	csv_put_bytes(out, text ? text : "", text ? strlen(text) : 0);
+}
+
+void csv_put_bytes(struct str *out, const char *bytes, size_t count)
+{
+	char *clean = str_utf8_clean(bytes, count);
 	bool quote = strpbrk(clean, ",\"\r\n") != NULL || clean[0] == ' ' || str_ends(clean, " ");
 	if (!quote) {
 		str_append(out, clean);
@@ -58,8 +64,11 @@ static void put_row(struct str *out, const char *run, const struct report_stage 
 static int render_csv(const struct report *report, const struct render_options *options, struct str *out,
 		      struct err *err)
 {
-	(void)options;
 	(void)err;
+	if (options->weight) {
+		memory_csv(report, (enum memory_weight)(options->weight - 1), out);
+		return 0;
+	}
 	put_header(out);
 	for (size_t i = 0; i < report->stages.len; i++)
 		put_row(out, report->record->row.name, &report->stages.items[i]);

@@ -7,5 +7,6 @@
 #include "base/str.h"
 
 void csv_put_field(struct str *out, const char *text); /* NULL is empty */
+void csv_put_bytes(struct str *out, const char *bytes, size_t count);
 
 #endif

@@ -271,9 +271,16 @@ static void put_head(struct grind *grind, const struct report *report)
 	const struct code_node *root = &grind->tree->nodes.items[CODE_ROOT];
 	str_append(grind->out, "# callgrind format\nversion: 1\ncreator: pitot " PITOT_VERSION "\ncmd: ");
 	text_append_clean(grind->out, report->record->row.name ? report->record->row.name : "", true);
-	str_append(grind->out,
-		   "\ndesc: Option: sampled CPU time; the number of calls is the number of samples with the call\n"
-		   "positions: line\nevents: Nanoseconds Samples\n");
+	const struct code_measure *measure = grind->tree->select.measure;
+	if (measure)
+		str_appendf(grind->out,
+			    "\ndesc: Option: memory %s; the number of calls is the number of sites with the call\n"
+			    "positions: line\nevents: Bytes Sites\n",
+			    measure->words);
+	else
+		str_append(grind->out, "\ndesc: Option: sampled CPU time; the number of calls is the number of "
+				       "samples with the call\n"
+				       "positions: line\nevents: Nanoseconds Samples\n");
 	str_appendf(grind->out, "summary: %" PRIu64 " %" PRIu64 "\n", root->total_ns, root->total_samples);
 }
 

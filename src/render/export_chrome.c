@@ -1,6 +1,7 @@
 /*
- * export_chrome.c - Trace Event Format for Perfetto and chrome://tracing: stages, processes, every thread's stacks and the
- * sampled series on one time axis, which begins with the run.
+ * export_chrome.c - Trace Event Format for Perfetto and chrome://tracing: stages, processes, every thread's stacks, the spans
+ * that programs recorded and the sampled series (the machine's, the GPUs' memory, each process's heap) on one time axis, which
+ * begins with the run.
  *
  * Sampled stacks are slices: as long as neighbouring samples of a thread have the same frames down to some depth, those are
  * one slice. That opens everywhere, unlike the format's own "stackFrames". A slice ends where the thread paused. Slices of a
@@ -8,6 +9,7 @@
  *
  * Perfetto drops what lies deeper than 512 levels; below CHROME_DEPTH one slice stands for the rest.
  */
+#include "render/export_chrome.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "render/export_timeline.h"
@@ -15,38 +17,7 @@
 
 #include <string.h>
 
-enum {
-	CHROME_DEPTH = 500,
-	/* No process has a number that large: what is not of one process goes there. */
-	PIPELINE_PID = 1 << 23,
-};
-
-/* In place of a node: the slice below CHROME_DEPTH, and that of a sample without a path. */
-#define DEEPER   EXPORT_CUT
-#define PATHLESS (EXPORT_CUT - 1)
-
-/* One event of the trace; `node` for a slice of a stack. */
-struct event {
-	uint64_t at_ns, dur_ns;
-	size_t order; /* among those of the same moment */
-	char phase;   /* 'X', 'C', 'b', 'e' */
-	int pid, tid;
-	uint32_t node;
-	const char *name, *category; /* borrowed; NULL for a slice of a stack */
-	const char *series;          /* of a counter */
-	double value;
-};
-
-struct trace {
-	const struct code_tree *tree;
-	const struct report *report;
-	VEC(struct event) events;
-	uint32_t open[CHROME_DEPTH + 1]; /* nodes of the open slices of the thread in work */
-	size_t slices[CHROME_DEPTH + 1]; /* their events */
-	size_t depth;
-};
-
-static void add(struct trace *trace, struct event event)
+void chrome_add(struct trace *trace, struct event event)
 {
 	event.order = trace->events.len;
 	vec_push(&trace->events, event);
@@ -88,7 +59,7 @@ static void add_span(struct trace *trace, const struct export_span *span, int pi
 		struct event slice = {.at_ns = span->start_ns, .phase = 'X', .pid = pid, .tid = tid, .node = path[i]};
 		trace->open[i] = path[i];
 		trace->slices[i] = trace->events.len;
-		add(trace, slice);
+		chrome_add(trace, slice);
 	}
 	trace->depth = depth;
 }
@@ -130,10 +101,10 @@ static void add_processes(struct trace *trace)
 				      .node = (uint32_t)i + 1,
 				      .name = process->executable ? file_base_name(process->executable) : "process",
 				      .category = "process"};
-		add(trace, event);
+		chrome_add(trace, event);
 		event.phase = 'e';
 		event.at_ns = process->end_ns;
-		add(trace, event);
+		chrome_add(trace, event);
 	}
 }
 
@@ -151,7 +122,7 @@ static void add_stages(struct trace *trace)
 				      .tid = PIPELINE_PID + row->position,
 				      .name = row->name,
 				      .category = "stage"};
-		add(trace, event);
+		chrome_add(trace, event);
 	}
 }
 
@@ -169,7 +140,33 @@ static void add_series(struct trace *trace, const struct report_stage *stage)
 					      .series = series->name,
 					      .value = bucket->mean};
 			if (bucket->count)
-				add(trace, event);
+				chrome_add(trace, event);
+		}
+	}
+}
+
+/* Live bytes of each process whose memory was watched: at the begin of a step its most, at its end what is left. */
+static void add_heaps(struct trace *trace, const struct memory_report *memory)
+{
+	for (size_t i = 0; i < memory->processes.len; i++) {
+		const struct memory_process_row *row = &memory->processes.items[i];
+		if (!process_selected(trace->tree, row->process))
+			continue;
+		for (size_t k = 0; k < memory->data->points.len; k++) {
+			const struct memory_point *point = &memory->data->points.items[k];
+			struct event event = {.at_ns = point->at_ns,
+					      .phase = 'C',
+					      .pid = row->process->pid,
+					      .tid = row->process->pid,
+					      .name = "memory",
+					      .series = "heap_bytes",
+					      .value = (double)point->high_bytes};
+			if (point->process_id != row->process->id)
+				continue;
+			chrome_add(trace, event);
+			event.at_ns += row->memory->step_ns > 1 ? row->memory->step_ns - 1 : 0;
+			event.value = (double)point->live_bytes;
+			chrome_add(trace, event);
 		}
 	}
 }
@@ -227,12 +224,14 @@ static void put_event(struct json *json, const struct trace *trace, const struct
 	} else {
 		put_slice_name(json, trace->tree, event->node);
 	}
+	if (event->phase == 'i')
+		json_put_string(json, "s", "g");
 	if (event->phase == 'b' || event->phase == 'e')
 		json_put_integer(json, "id", event->node);
 	json_object_end(json);
 }
 
-static void put_metadata(struct json *json, const char *kind, int pid, int tid, const char *name)
+void chrome_put_metadata(struct json *json, const char *kind, int pid, int tid, const char *name)
 {
 	json_object_begin(json, NULL);
 	json_put_string(json, "ph", "M");
@@ -254,7 +253,7 @@ static void put_thread_names(struct json *json, const struct code_tree *tree)
 		struct str name = {0};
 		export_thread_name(&name, thread);
 		if (process_selected(tree, process) && (tree->select.tid == 0 || tree->select.tid == thread->tid))
-			put_metadata(json, "thread_name", process->pid, thread->tid, str_text(&name));
+			chrome_put_metadata(json, "thread_name", process->pid, thread->tid, str_text(&name));
 		str_fini(&name);
 	}
 }
@@ -263,19 +262,20 @@ static void put_names(struct json *json, const struct trace *trace)
 {
 	const struct profile_data *profile = trace->tree->profile;
 	const struct run_record *record = trace->report->record;
-	put_metadata(json, "process_name", PIPELINE_PID, PIPELINE_PID, "pipeline");
+	chrome_put_metadata(json, "process_name", PIPELINE_PID, PIPELINE_PID, "pipeline");
 	for (size_t i = 0; i < record->stages.len; i++)
 		if (code_select_has_stage(&trace->tree->select, record->stages.items[i].row.id))
-			put_metadata(json, "thread_name", PIPELINE_PID,
-				     PIPELINE_PID + record->stages.items[i].row.position,
-				     record->stages.items[i].row.name);
+			chrome_put_metadata(json, "thread_name", PIPELINE_PID,
+					    PIPELINE_PID + record->stages.items[i].row.position,
+					    record->stages.items[i].row.name);
 	for (size_t i = 0; i < profile->processes.len; i++) {
 		const struct profile_process *process = &profile->processes.items[i];
 		const char *name = process->executable ? file_base_name(process->executable) : "process";
 		if (process_selected(trace->tree, process))
-			put_metadata(json, "process_name", process->pid, process->pid, name);
+			chrome_put_metadata(json, "process_name", process->pid, process->pid, name);
 	}
 	put_thread_names(json, trace->tree);
+	chrome_put_span_names(json, trace);
 }
 
 static void collect(struct trace *trace)
@@ -290,7 +290,10 @@ static void collect(struct trace *trace)
 		const struct report_stage *stage = &trace->report->stages.items[i];
 		if (stage->last && code_select_has_stage(&trace->tree->select, stage->last->row.id))
 			add_series(trace, stage);
+		if (stage->memory)
+			add_heaps(trace, stage->memory);
 	}
+	chrome_add_spans(trace);
 	if (trace->events.len)
 		qsort(trace->events.items, trace->events.len, sizeof(*trace->events.items), compare_events);
 }
@@ -321,4 +324,5 @@ static int render_chrome(const struct code_tree *tree, const struct report *repo
 const struct code_export code_export_chrome = {.name = "chrome",
 					       .summary = "trace events for Perfetto and chrome://tracing",
 					       .per_thread = true,
+					       .timed = true,
 					       .render = render_chrome};

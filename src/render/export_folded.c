@@ -2,7 +2,7 @@
  * export_folded.c - one line per stack, "process;thread;outermost;…;innermost MICROSECONDS": what flamegraph.pl, inferno,
  * speedscope and many others read.
  *
- * The weight is CPU time in whole microseconds. Where a run has several stages, the stage is the first frame. Lines are
+ * The weight is CPU time in whole microseconds, or memory in bytes. Where a run has several stages, the stage is the first frame. Lines are
  * unique and sorted, so that two files can be compared. A ';' within a name becomes ':', control characters become visible
  * marks. The differential form has no process and no thread, because those differ from run to run, and no line numbers,
  * because those differ from edit to edit.
@@ -91,18 +91,18 @@ static void sort_and_merge(struct lines *lines)
 	lines->items.len = kept;
 }
 
-static uint64_t microseconds(uint64_t ns)
+static uint64_t unit_of(const struct code_tree *tree, uint64_t weight)
 {
-	return (ns + 500) / 1000;
+	return tree->select.measure ? weight : (weight + 500) / 1000;
 }
 
 /* Lines of less than half a microsecond say nothing that these tools can show. */
-static void put_lines(struct lines *lines, bool both, struct str *out)
+static void put_lines(struct lines *lines, const struct code_tree *tree, bool both, struct str *out)
 {
 	sort_and_merge(lines);
 	for (size_t i = 0; i < lines->items.len; i++) {
 		const struct line *line = &lines->items.items[i];
-		uint64_t first = microseconds(line->ns[0]), second = microseconds(line->ns[1]);
+		uint64_t first = unit_of(tree, line->ns[0]), second = unit_of(tree, line->ns[1]);
 		if (first == 0 && second == 0)
 			continue;
 		str_append(out, line->key);
@@ -145,12 +145,12 @@ static int render_folded(const struct code_tree *tree, const struct report *repo
 		end_line(&lines, start, (uint64_t[]){cost->ns, 0});
 	}
 	vec_fini(&costs.items);
-	put_lines(&lines, false, out);
+	put_lines(&lines, tree, false, out);
 	return 0;
 }
 
 const struct code_export code_export_folded = {
-	.name = "folded", .summary = "stacks for flame graph tools, in microseconds", .render = render_folded};
+	.name = "folded", .summary = "stacks for flame graph tools, in microseconds or bytes", .render = render_folded};
 
 static void add_side(struct lines *lines, const struct code_tree *tree, int side)
 {
@@ -170,5 +170,5 @@ void code_export_diff_folded(const struct code_tree *a, const struct code_tree *
 	struct lines lines = {0};
 	add_side(&lines, a, 0);
 	add_side(&lines, b, 1);
-	put_lines(&lines, true, out);
+	put_lines(&lines, a, true, out);
 }

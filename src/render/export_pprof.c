@@ -1,7 +1,8 @@
 /*
  * export_pprof.c - a gzipped profile.proto, for `go tool pprof` and everything that reads pprof files.
  *
- * One sample of the file is one path of one thread; its values are the number of samples and their CPU time. Functions that
+ * One sample of the file is one path of one thread; its values are the number of samples and their CPU time. Of memory it is one
+ * allocation site, with objects and bytes by every weight: pprof -sample_index chooses. Functions that
  * were inlined share one location with the function they are in, as the format wants it. There are no addresses: symbols
  * are in the file already, and the mappings say so. Python functions carry their file in the name, because pprof adds up by
  * name, and every script has a "<module>".
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { NONE = 0, LABELS = 6 };
+enum { NONE = 0, LABELS = 6, TYPES_MOST = 16 };
 
 /* A location: a frame, inlined into the location `outer` as a whole; numbers count from 1. */
 struct place {
@@ -231,6 +232,24 @@ static void put_labels(struct pprof *pprof, Pprof__Sample *sample, const struct 
 	str_fini(&thread_name);
 }
 
+/* Each sample of the tree is a site, and has its own numbers. */
+static void put_sites(struct pprof *pprof)
+{
+	const struct code_measure *measure = pprof->tree->select.measure;
+	for (size_t i = 0; i < pprof->tree->samples.len; i++) {
+		const struct code_sample *site = &pprof->tree->samples.items[i];
+		Pprof__Sample *sample = take(pprof, sizeof(*sample));
+		pprof__sample__init(sample);
+		put_path(pprof, sample, site->node);
+		sample->n_value = measure->type_count;
+		sample->value = take(pprof, measure->type_count * sizeof(*sample->value));
+		for (size_t k = 0; k < measure->type_count; k++)
+			sample->value[k] = measure->numbers[site->index * measure->type_count + k];
+		put_labels(pprof, sample, &(struct export_cost){.thread = site->thread});
+		vec_push(&pprof->samples, sample);
+	}
+}
+
 static void put_samples(struct pprof *pprof)
 {
 	struct export_cost_list costs;
@@ -266,7 +285,7 @@ static void fill_times(struct pprof *pprof, Pprof__Profile *profile)
 	uint64_t to_ns = select->to_ns && select->to_ns < row->wall_ns ? select->to_ns : row->wall_ns;
 	profile->time_nanos = (int64_t)(row->started_utc_ns + select->from_ns);
 	profile->duration_nanos = to_ns > select->from_ns ? (int64_t)(to_ns - select->from_ns) : 0;
-	profile->period = (int64_t)export_period_ns(pprof->tree);
+	profile->period = (int64_t)(select->measure ? select->measure->period : export_period_ns(pprof->tree));
 }
 
 /* pprof names the first mapping as the program that was profiled. */
@@ -350,17 +369,27 @@ static int render_pprof(const struct code_tree *tree, const struct report *repor
 	struct pprof pprof = {.tree = tree, .report = report};
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	text_of(&pprof, ""); /* number 0 by the format */
-	Pprof__ValueType *types[] = {value_type(&pprof, "samples", "count"), value_type(&pprof, "cpu", "nanoseconds")};
+	static const struct code_value_type usual[] = {{"samples", "count"}, {"cpu", "nanoseconds"}};
+	const struct code_measure *measure = tree->select.measure;
+	const struct code_value_type *names = measure ? measure->types : usual;
+	Pprof__ValueType *types[TYPES_MOST] = {NULL};
+	size_t shown = measure ? measure->usual : 1;
+	profile.n_sample_type = measure ? measure->type_count : 2;
+	for (size_t i = 0; i < profile.n_sample_type; i++)
+		types[i] = value_type(&pprof, names[i].type, names[i].unit);
+	Pprof__ValueType *space = measure ? value_type(&pprof, "space", "bytes") : types[1];
 	int64_t comment = text_of(&pprof, "pitot " PITOT_VERSION);
 	profile.sample_type = types;
-	profile.n_sample_type = 2;
-	profile.period_type = types[1];
-	profile.default_sample_type = types[1]->type;
+	profile.period_type = space;
+	profile.default_sample_type = types[shown]->type;
 	profile.comment = &comment;
 	profile.n_comment = 1;
 	put_program(&pprof);
 	find_places(&pprof);
-	put_samples(&pprof);
+	if (measure)
+		put_sites(&pprof);
+	else
+		put_samples(&pprof);
 	put_locations(&pprof);
 	fill_times(&pprof, &profile);
 	fill_lists(&pprof, &profile);
@@ -378,4 +407,5 @@ const struct code_export code_export_pprof = {.name = "pprof",
 					      .summary = "gzipped profile.proto for go tool pprof",
 					      .by_line = true,
 					      .binary = true,
+					      .values = true,
 					      .render = render_pprof};

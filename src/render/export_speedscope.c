@@ -67,6 +67,14 @@ static void add(struct weighted_list *list, uint32_t node, bool pause, uint64_t 
 	vec_push(&list->items, next);
 }
 
+/* Memory has no place on the time axis: one site after the other. */
+static void weigh_bytes(const struct code_tree *tree, size_t from, size_t to, struct weighted_list *out)
+{
+	*out = (struct weighted_list){0};
+	for (size_t i = from; i < to; i++)
+		add(out, tree->samples.items[i].node, false, tree->samples.items[i].weight_ns);
+}
+
 static void weigh(const struct code_tree *tree, size_t from, size_t to, struct weighted_list *out)
 {
 	struct export_timeline timeline;
@@ -115,11 +123,14 @@ static void put_profile(struct json *json, const struct code_tree *tree, const s
 			size_t to)
 {
 	struct weighted_list list;
-	weigh(tree, from, to, &list);
+	if (tree->select.measure)
+		weigh_bytes(tree, from, to, &list);
+	else
+		weigh(tree, from, to, &list);
 	json_object_begin(json, NULL);
 	json_put_string(json, "type", "sampled");
 	put_name(json, tree, report, tree->samples.items[from].thread);
-	json_put_string(json, "unit", "nanoseconds");
+	json_put_string(json, "unit", tree->select.measure ? "bytes" : "nanoseconds");
 	json_put_integer(json, "startValue", (int64_t)list.start_ns);
 	json_put_integer(json, "endValue", (int64_t)(list.start_ns + list.total_ns));
 	json_array_begin(json, "samples");

@@ -156,10 +156,17 @@ static void put_title(struct str *out, const struct graph *graph, const struct r
 {
 	const struct code_node *root = &graph->tree->nodes.items[CODE_ROOT];
 	char time[FORMAT_SIZE];
-	format_seconds((double)root->total_ns / (double)NS_PER_S, time);
+	const struct code_measure *measure = graph->tree->select.measure;
+	if (measure)
+		format_bytes((double)root->total_ns, time);
+	else
+		format_seconds((double)root->total_ns / (double)NS_PER_S, time);
 	str_append(out, "<text class=\"title\" x=\"8\" y=\"20\">");
 	put_cut(out, report->record->row.name ? report->record->row.name : "run");
-	str_appendf(out, ": %s of CPU time in %" PRIu64 " samples</text>\n", time, root->total_samples);
+	if (measure)
+		str_appendf(out, ": %s of memory %s</text>\n", time, measure->words);
+	else
+		str_appendf(out, ": %s of CPU time in %" PRIu64 " samples</text>\n", time, root->total_samples);
 }
 
 static void put_note(struct str *out, const struct graph *graph)
@@ -233,8 +240,9 @@ static int render_svg(const struct code_tree *tree, const struct report *report,
 	str_append(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	str_appendf(out,
 		    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"100%%\" height=\"%zu\" "
-		    "data-head=\"%d\" data-row=\"%d\">\n",
-		    HEAD_HEIGHT + ROW_HEIGHT * (graph.deepest + 1) + 8, HEAD_HEIGHT, ROW_HEIGHT);
+		    "data-head=\"%d\" data-row=\"%d\" data-unit=\"%s\">\n",
+		    HEAD_HEIGHT + ROW_HEIGHT * (graph.deepest + 1) + 8, HEAD_HEIGHT, ROW_HEIGHT,
+		    tree->select.measure ? "bytes" : "ns");
 	str_append(out, "<style>");
 	str_append(out, style);
 	str_append(out, "</style>\n");

@@ -1,7 +1,7 @@
 "use strict";
 // What a flame graph does when it is open in a browser: zoom on click, search, details on hover, turning it over.
 // The graph is complete without this script. Every frame is a nested <svg class="f">: data-x is where it begins and data-t
-// how long it is, in nanoseconds of all; data-s is its self time, data-at its file and line. Positions are per cent, so the
+// how long it is, in nanoseconds or bytes (data-unit of the graph) of all; data-s is its self time, data-at its file and line. Positions are per cent, so the
 // browser keeps the graph as wide as its window.
 (function () {
 	const graph = document.currentScript.parentNode;
@@ -24,8 +24,14 @@
 		return whole ? (100 * part / whole).toFixed(2) + " %" : "0 %";
 	}
 
-	function seconds(ns) {
-		return (ns / 1e9).toPrecision(3) + " s";
+	function amount(weight) {
+		if (graph.dataset.unit !== "bytes")
+			return (weight / 1e9).toPrecision(3) + " s";
+		const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+		let unit = 0;
+		for (; weight >= 1000 && unit + 1 < units.length; unit++)
+			weight /= 1024;
+		return (unit ? weight.toPrecision(3) : weight) + " " + units[unit];
 	}
 
 	// A name that does not fit ends with an ellipsis; where three letters do not fit, none is shown.
@@ -124,8 +130,8 @@
 		tip.textContent = "";
 		line("b", frame.name);
 		line("div", frame.at);
-		line("div", "total " + seconds(frame.total) + ", " + percent(frame.total, root.total));
-		line("div", "self " + seconds(frame.self) + ", " + percent(frame.self, root.total));
+		line("div", "total " + amount(frame.total) + ", " + percent(frame.total, root.total));
+		line("div", "self " + amount(frame.self) + ", " + percent(frame.self, root.total));
 		// Beside the pointer, on the side where there is room.
 		const box = graph.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
 		const left = event.clientX + 12 + tip.offsetWidth > window.innerWidth;

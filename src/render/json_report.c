@@ -6,12 +6,17 @@
  * null where a number is not known; the second, `metrics`, has every metric of the registry with its provenance or the
  * reason why it is absent. Both come from the same values.
  */
+#include "render/json_report.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "render/argv.h"
 #include "render/code_json.h"
 #include "render/findings.h"
+#include "render/memory_json.h"
+#include "render/metric_json.h"
+#include "render/model.h"
 #include "render/renderers.h"
+#include "render/span_render.h"
 #include "render/words.h"
 
 #include <math.h>
@@ -29,28 +34,11 @@ static void put_known(struct json *json, const char *key, const struct metric_va
 		json_put_null(json, key);
 }
 
-static void put_metric(struct json *json, int metric, const struct metric_value *value)
-{
-	json_object_begin(json, metrics[metric].name);
-	put_known(json, "value", value, 1);
-	json_put_string(json, "unit", metric_unit_name(metrics[metric].unit));
-	if (value->state == METRIC_KNOWN) {
-		json_put_string(json, "method", metric_method_name(value->method));
-		json_put_string(json, "source", value->source);
-		json_put_number(json, "coverage", value->coverage);
-		if (value->lower_bound)
-			json_put_bool(json, "lower_bound", true);
-	} else {
-		json_put_string(json, "reason", value->reason);
-	}
-	json_object_end(json);
-}
-
 static void put_metrics(struct json *json, const struct metric_value *values)
 {
 	json_object_begin(json, "metrics");
 	for (int metric = 0; metric < METRIC_COUNT; metric++)
-		put_metric(json, metric, &values[metric]);
+		metric_json_put(json, metric, &values[metric]);
 	json_object_end(json);
 }
 
@@ -364,6 +352,31 @@ static void put_stage(struct json *json, const struct report_stage *stage, size_
 	json_array_end(json);
 	put_series(json, &stage->series);
 	code_json(json, stage->code, top);
+	span_json(json, stage->spans, top);
+	memory_json(json, stage->memory, top);
+	json_object_end(json);
+}
+
+void report_json(struct json *json, const char *key, const struct report *report, size_t top)
+{
+	json_object_begin(json, key);
+	json_put_integer(json, "schema_version", SCHEMA_VERSION);
+	json_put_string(json, "pitot_version", report->record->row.pitot_version);
+	put_flat_run(json, report);
+	json_array_begin(json, "stages");
+	for (size_t i = 0; i < report->stages.len; i++)
+		put_stage(json, &report->stages.items[i], top);
+	json_array_end(json);
+	put_quality(json, report->record);
+	bool any = report->bottleneck < report->stages.len;
+	json_put_string(json, "bottleneck", any ? report->stages.items[report->bottleneck].name : NULL);
+	findings_json(json, report);
+	put_metrics(json, report->values);
+	put_run(json, report);
+	put_params_and_host(json, report->record);
+	put_events(json, report);
+	if (report->models)
+		model_json_members(&(struct model_view){.profile = report->models}, json);
 	json_object_end(json);
 }
 
@@ -372,23 +385,7 @@ static int render_json(const struct report *report, const struct render_options 
 {
 	(void)err;
 	struct json json = {.out = out, .pretty = true};
-	json_object_begin(&json, NULL);
-	json_put_integer(&json, "schema_version", SCHEMA_VERSION);
-	json_put_string(&json, "pitot_version", report->record->row.pitot_version);
-	put_flat_run(&json, report);
-	json_array_begin(&json, "stages");
-	for (size_t i = 0; i < report->stages.len; i++)
-		put_stage(&json, &report->stages.items[i], options->top);
-	json_array_end(&json);
-	put_quality(&json, report->record);
-	bool any = report->bottleneck < report->stages.len;
-	json_put_string(&json, "bottleneck", any ? report->stages.items[report->bottleneck].name : NULL);
-	findings_json(&json, report);
-	put_metrics(&json, report->values);
-	put_run(&json, report);
-	put_params_and_host(&json, report->record);
-	put_events(&json, report);
-	json_object_end(&json);
+	report_json(&json, NULL, report, options->top);
 	return 0;
 }
 

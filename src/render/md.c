@@ -9,7 +9,10 @@
 #include "render/findings.h"
 #include "render/format.h"
 #include "render/markup.h"
+#include "render/memory_md.h"
+#include "render/model.h"
 #include "render/renderers.h"
+#include "render/span_render.h"
 #include "render/text.h"
 #include "render/words.h"
 
@@ -388,7 +391,9 @@ static int render_md(const struct report *report, const struct render_options *o
 	(void)err;
 	put_head(out, report);
 	if (options->only_code) {
-		code_md(report, options->top, put_escaped, out);
+		if (!options->weight)
+			code_md(report, options->top, put_escaped, out);
+		memory_md(report, options->top, put_escaped, out);
 		return 0;
 	}
 	put_summary(out, report);
@@ -396,7 +401,11 @@ static int render_md(const struct report *report, const struct render_options *o
 	put_verdicts(out, report);
 	findings_md(report, put_escaped, out);
 	put_chart(out, report);
+	span_md(report, options->top, put_escaped, out);
+	if (report->models)
+		model_md(&(struct model_view){.profile = report->models}, options, out);
 	code_md(report, options->top, put_escaped, out);
+	memory_md(report, options->top, put_escaped, out);
 	put_repetitions(out, report);
 	put_quality(out, report);
 	put_failures(out, report);

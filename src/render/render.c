@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const struct renderer *const renderer_table[] = {&renderer_term, &renderer_md, &renderer_json, &renderer_csv, NULL};
+const struct renderer *const renderer_table[] = {
+	&renderer_term, &renderer_md, &renderer_json, &renderer_csv, &renderer_operators, &renderer_heaptrack, NULL};
 
 const struct renderer *renderer_find(const char *name)
 {

@@ -14,6 +14,7 @@ struct render_options {
 	bool verbose;   /* every metric with its provenance */
 	size_t top;     /* rows of each table of code; 0: as many as the format usually has */
 	bool only_code; /* nothing but the code profile, where the format is for people */
+	int weight;     /* nothing but the memory profile, by this weight (enum memory_weight + 1); 0: as usual */
 };
 
 struct renderer {

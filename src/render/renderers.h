@@ -10,5 +10,7 @@ extern const struct renderer renderer_term;
 extern const struct renderer renderer_md;
 extern const struct renderer renderer_json;
 extern const struct renderer renderer_csv;
+extern const struct renderer renderer_operators;
+extern const struct renderer renderer_heaptrack;
 
 #endif

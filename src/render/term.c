@@ -10,7 +10,10 @@
 #include "render/code_term.h"
 #include "render/findings.h"
 #include "render/format.h"
+#include "render/memory_term.h"
+#include "render/model.h"
 #include "render/renderers.h"
+#include "render/span_render.h"
 #include "render/text.h"
 #include "render/words.h"
 
@@ -455,7 +458,9 @@ static void put_code_only(const struct term *term)
 {
 	const char *name = term->report->record->row.name;
 	put_header(term, name && *name ? name : "pipeline");
-	code_term(term);
+	if (!term->weight)
+		code_term(term);
+	memory_term(term);
 }
 
 static int render_term(const struct report *report, const struct render_options *options, struct str *out,
@@ -469,7 +474,8 @@ static int render_term(const struct report *report, const struct render_options 
 			    .color = options->color,
 			    .unicode = options->unicode,
 			    .verbose = options->verbose,
-			    .top = options->top};
+			    .top = options->top,
+			    .weight = options->weight};
 	if (options->only_code) {
 		put_code_only(&term);
 		return 0;
@@ -478,7 +484,13 @@ static int render_term(const struct report *report, const struct render_options 
 		put_command(&term);
 	else
 		put_pipeline(&term);
+	span_term(&term);
+	if (report->models) {
+		str_append_char(out, '\n');
+		model_term(&(struct model_view){.profile = report->models}, options, out);
+	}
 	code_term(&term);
+	memory_term(&term);
 	findings_term(&term);
 	put_quality(&term);
 	put_failures(&term);

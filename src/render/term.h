@@ -1,6 +1,7 @@
 /*
  * term.h - what the files of the terminal renderer share: term.c (the page), term_table.c (the stages of a pipeline),
- * term_block.c (the numbers of a single command, and every metric where --verbose asks), code_term.c (the code profile).
+ * term_block.c (the numbers of a single command, and every metric where --verbose asks), code_term.c (the code profile), memory_term.c (the
+ * memory profile).
  */
 #ifndef PITOT_RENDER_TERM_H
 #define PITOT_RENDER_TERM_H
@@ -14,6 +15,7 @@ struct term {
 	int columns;
 	bool color, unicode, verbose;
 	size_t top; /* rows of a table of code; 0: as many as are usual */
+	int weight; /* the one that the memory profile is asked for (enum memory_weight + 1); 0: all */
 };
 
 struct flow term_flow(const struct term *term);

@@ -1,5 +1,5 @@
 # Every option of a command's table stands in its manual page, and every option that the page explains is in the table.
-for command in run report diff gate compare whatif history machine doctor init metrics; do
+for command in run report diff gate compare whatif history features machine doctor init metrics; do
 	pitot "$command" -h | grep -Eo -- '--[a-z][a-z-]+' | sort -u >table
 	pitot "$command" --help | grep -Eo -- '^     (-[a-z], )?--[a-z][a-z-]+' | grep -Eo -- '--[a-z][a-z-]+' | sort -u >page
 	# --help itself, and what stands for a parameter of the pipeline's.

@@ -22,8 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	memcpy(image, bytes + sizeof distance, size);
 	struct cfi_view view = {(uintptr_t)image, (uintptr_t)image + size, (uintptr_t)image};
-	if (cfi_find(&view, (uintptr_t)image - (uintptr_t)(intptr_t)distance, &rule) == CFI_FOUND &&
-	    (rule.cfa_register >= ARCH_REGISTERS || rule.base_register >= ARCH_REGISTERS ||
+	uintptr_t pc = (uintptr_t)image - (uintptr_t)(intptr_t)distance;
+	struct cfi_range range = {0, 0};
+	if (cfi_find(&view, pc, &rule, &range) == CFI_FOUND &&
+	    (pc < range.start || pc >= range.end || rule.cfa_register >= ARCH_REGISTERS || rule.base_register >= ARCH_REGISTERS ||
 	     ((rule.flags & CFI_RA_REGISTER) && (rule.ra < 0 || rule.ra >= ARCH_REGISTERS))))
 		abort();
 	free(image);

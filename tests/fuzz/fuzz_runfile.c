@@ -1,12 +1,15 @@
 /*
  * fuzz_runfile.c - any bytes as a run file: the readers answer with a record or with an error, in bounded time and
- * memory.
+ * memory, and the page is made of what could be read.
  *
  * SQLite reads files, not buffers, so each input is written to one file in memory-backed /dev/shm (or /tmp). The
  * seeds in corpus/runfile are finished runs with something in every table; make_runfile_seed.c made them, small.pitot when the
  * schema had version 1.
  */
 #include "base/mem.h"
+#include "render/model.h"
+#include "render/page.h"
+#include "store/model.h"
 #include "store/profile.h"
 
 #include <fcntl.h>
@@ -58,6 +61,24 @@ static uint64_t walk_profile(const struct profile_data *data)
 	return sum;
 }
 
+/* What was loaded is shown without checks of its own. */
+static void load_models(const char *path)
+{
+	struct model_profile *models = NULL;
+	const struct render_options options = {.columns = 80, .verbose = true};
+	struct err err;
+	struct str text = {0};
+	if (store_model_load(path, &models, &err) == 0) {
+		struct model_view view = {.profile = models};
+		model_term(&view, &options, &text);
+		model_json(&view, &options, &text);
+		model_csv(&view, &options, &text);
+		model_svg(&view, &options, &text);
+	}
+	str_fini(&text);
+	model_profile_free(models);
+}
+
 static void load_profile(const char *path)
 {
 	struct profile_data *data = NULL;
@@ -67,6 +88,15 @@ static void load_profile(const char *path)
 	if (store_profile_load(path, &data, &err) == 0)
 		kept += walk_profile(data);
 	profile_data_free(data);
+}
+
+/* Whatever can be read becomes a model of the page. */
+static void make_page(const char *path)
+{
+	struct str model = {0};
+	struct err err = {0};
+	(void)page_run_json(path, &model, &err);
+	str_fini(&model);
 }
 
 static void put(const char *path, const uint8_t *bytes, size_t size)
@@ -95,6 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	(void)store_series(path, 1, 7, &series, &err);
 	(void)store_processes(path, 0, 10, &processes, &err);
 	load_profile(path);
+	load_models(path);
+	make_page(path);
 	series_list_fini(&series);
 	process_list_fini(&processes);
 	run_record_free(record);

@@ -29,8 +29,26 @@ static bool take(void *context, const struct read_sample *sample)
 	return true;
 }
 
+/* Ids have become places: whatever a site names is there. */
+static void walk_memory(const struct wire_file *file)
+{
+	for (size_t i = 0; i < file->memory->sites.len; i++) {
+		const struct read_site *site = &file->memory->sites.items[i];
+		kept += site->allocated.bytes + site->peak.calls + (site->live.variance >= 0);
+		kept += site->node != WIRE_NOWHERE ? file->nodes.items[site->node].depth : 0;
+		kept += site->thread != WIRE_NOWHERE ? (uint64_t)file->threads.items[site->thread].tid : 0;
+	}
+	for (size_t i = 0; i < file->memory->course.len; i++)
+		kept += file->memory->course.items[i].most;
+	for (size_t i = 0; i < file->residents.len; i++)
+		kept += file->residents.items[i].rss_bytes;
+	kept += strlen(file->memory->allocator);
+}
+
 static void walk(struct wire_file *file)
 {
+	if (file->memory)
+		walk_memory(file);
 	wire_samples(file, take, file);
 	for (size_t i = 0; i < file->order.len; i++)
 		kept += file->nodes.items[file->order.items[i]].depth;

@@ -1,18 +1,18 @@
 /*
- * make_wire_seed.c - writes the seed of fuzz_wire: a wire file with two threads and one of every record, node and sample.
+ * make_wire_seed.c - writes the seed of fuzz_wire: a wire file with two threads and one of every record, node, sample and site.
  *
  *	make build/libcore.a
  *	cc -std=c17 -D_GNU_SOURCE -Isrc -Itests/unit tests/fuzz/make_wire_seed.c build/libcore.a -o seed
  *	./seed tests/fuzz/corpus/wire/two-threads
  */
-#include "wire_make.h"
+#include "wire_make_memory.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
-	enum { PAGES = MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES + 1 };
+	enum { PAGES = MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES + 2 };
 	struct wire_make make;
 	struct err err = {0};
 	wire_make_begin(&make, 100, 1);
@@ -26,8 +26,17 @@ int main(int argc, char **argv)
 	wire_make_sample(&make, 0, 10, python, 1, WIRE_SAMPLE_GIL, task);
 	wire_make_sample(&make, 0, 20, mark, 2, WIRE_SAMPLE_TRUNCATED, 0);
 	wire_make_sample(&make, 1, 30, root, 3, WIRE_SAMPLE_SYSCALL, 0);
-	/* The second thread's chunk ends the file, and one page is enough for it. */
-	((struct wire_chunk *)(make.bytes + (MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES) * WIRE_PAGE))->pages = 1;
+	wire_id site, mirror;
+	wire_make_memory(&make, 1000)->peak_number = 2;
+	wire_make_site(&make, python, make.owners[0], WIRE_HEAP_MALLOC, &site)->samples = 3;
+	wire_make_site(&make, python, make.owners[0], WIRE_HEAP_MALLOC, &mirror)->principal = site;
+	/* The second thread's chunk and that of the sites, moved behind it, end the file; one page is enough for each. */
+	enum { SITES_AT = PAGES - 1 };
+	struct wire_chunk *second = (struct wire_chunk *)(make.bytes + (SITES_AT - 1) * WIRE_PAGE);
+	struct wire_chunk *sites = (struct wire_chunk *)(make.bytes + SITES_AT * WIRE_PAGE);
+	memcpy(sites, make.bytes + MAKE_SITES_AT * WIRE_PAGE, WIRE_PAGE);
+	((struct wire_site *)(sites + 1))[1].principal = (wire_id)(SITES_AT * WIRE_PAGE / WIRE_UNIT + 1);
+	second->pages = sites->pages = 1;
 	make.header->pages_used = PAGES;
 	if (argc != 2 || wire_make_write(&make, argv[1], &err) != 0 || truncate(argv[1], PAGES * WIRE_PAGE) != 0) {
 		fprintf(stderr, "usage: seed FILE: %s\n", err.text);

@@ -1,5 +1,5 @@
 /* open_run.c - see open_run.h. */
-#include "cmd/open_run.h"
+#include "render/open_run.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -44,7 +44,10 @@ void opened_run_look(struct opened_run *run, const struct code_request *request)
 		struct code_stage counted = {stage->counted.items, stage->counted.len};
 		bool wanted = stage->ran && (!request->stage || strcmp(request->stage, stage->name) == 0);
 		code_report_free(stage->code);
+		memory_report_free(stage->memory);
 		stage->code = wanted ? code_report_new(run->profile, &counted, request) : NULL;
+		stage->memory =
+			wanted && run->memory ? memory_report_new(run->profile, run->memory, &counted, request) : NULL;
 	}
 }
 
@@ -55,26 +58,89 @@ static int attach_profile(const char *path, struct opened_run *run, struct err *
 	int code = store_profile_exists(path, &exists, err);
 	if (!code && exists)
 		code = store_profile_load(path, &run->profile, err);
-	if (run->profile)
+	if (!code && run->profile)
+		code = store_memory_load(path, run->profile, &run->memory, err);
+	if (!code && run->profile)
 		opened_run_look(run, &usual);
 	return code;
 }
 
-int opened_run_load(const char *path, struct opened_run *out, struct err *err)
+static int attach_spans(const char *path, struct opened_run *run, struct err *err)
+{
+	bool exists = false;
+	int code = store_span_exists(path, &exists, err);
+	if (!code && exists)
+		code = store_span_load(path, &run->spans, err);
+	if (!run->spans)
+		return code;
+	run->report.spans = run->spans;
+	for (size_t i = 0; i < run->report.stages.len; i++) {
+		struct report_stage *stage = &run->report.stages.items[i];
+		VEC(int64_t) ids = {0};
+		for (size_t k = 0; k < stage->counted.len; k++)
+			vec_push(&ids, stage->counted.items[k]->row.id);
+		if (ids.len)
+			stage->spans = span_report_new(run->spans, run->profile, ids.items, ids.len);
+		vec_fini(&ids);
+	}
+	return 0;
+}
+
+static int attach_models(const char *path, struct opened_run *run, struct err *err)
+{
+	bool exists = false;
+	int code = store_model_exists(path, &exists, err);
+	if (!code && exists)
+		code = store_model_load(path, &run->models, err);
+	run->report.models = run->models;
+	return code;
+}
+
+/* 0, or the code where there is no list to put the failure on. */
+static int note(int code, struct run_problems *problems, const struct err *err)
+{
+	if (!code || !problems)
+		return code;
+	vec_push(&problems->items, mem_strdup(err->text));
+	return 0;
+}
+
+static int load(const char *path, struct opened_run *out, struct run_problems *problems, struct err *err)
 {
 	*out = (struct opened_run){0};
 	int code = store_load(path, &out->record, err);
 	if (code)
 		return code;
 	report_compute(out->record, &out->report);
-	code = attach(path, &out->report, err);
+	code = note(attach(path, &out->report, err), problems, err);
 	if (!code)
-		code = attach_profile(path, out, err);
+		code = note(attach_profile(path, out, err), problems, err);
+	if (!code)
+		code = note(attach_models(path, out, err), problems, err);
+	if (!code)
+		code = note(attach_spans(path, out, err), problems, err);
 	if (code)
 		opened_run_fini(out);
 	else
 		findings_compute(&out->report);
 	return code;
+}
+
+int opened_run_load(const char *path, struct opened_run *out, struct err *err)
+{
+	return load(path, out, NULL, err);
+}
+
+int opened_run_load_some(const char *path, struct opened_run *out, struct run_problems *problems, struct err *err)
+{
+	return load(path, out, problems, err);
+}
+
+void run_problems_fini(struct run_problems *problems)
+{
+	for (size_t i = 0; i < problems->items.len; i++)
+		free(problems->items.items[i]);
+	vec_fini(&problems->items);
 }
 
 void opened_run_fini(struct opened_run *run)
@@ -83,6 +149,9 @@ void opened_run_fini(struct opened_run *run)
 		return;
 	report_fini(&run->report);
 	profile_data_free(run->profile);
+	span_data_free(run->spans);
+	memory_data_free(run->memory);
+	model_profile_free(run->models);
 	run_record_free(run->record);
 	run->record = NULL;
 }
