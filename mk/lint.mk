@@ -25,7 +25,8 @@ lint-cppcheck: | $(GENERATED)
 	         -DPROTOBUF_C_MIN_COMPILER_VERSION=1000000 -Isrc -Iinclude -I$(BUILD)/gen src
 
 lint-shell:
-	shellcheck check demo .ci/run tools/help_inc tools/install_packages tools/lint_symbols tools/test_install
+	shellcheck check demo .ci/run tools/build_page tools/help_inc tools/install_packages tools/lint_symbols tools/npm_install \
+	           tools/test_install tools/test_web
 
 lint-man:
 	mandoc -T lint -W warning $(MAN_PAGES)

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from code_profile import CodeProfile
-from harness import FAILED, OK, query
+from harness import FAILED, OK, ROOT, query
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "unbroken")
@@ -188,9 +188,13 @@ def test_a_small_limit_of_open_files_does_the_same(pitot, built, files):
 def test_masks_and_environment_are_inherited_as_without(pitot):
     masks = "grep -E '^Sig(Blk|Ign|Pnd)' /proc/self/status"
     script = f"{masks}; env | grep -vE '^(LD_PRELOAD|PITOT_|_=)' | sort; ulimit -a"
+    pitot.env["PYTHONPATH"] = "/mine"
     alone = run_alone(pitot, ["/bin/sh", "-c", script])
     finished, _, _ = run_profiled(pitot, ["/bin/sh", "-c", script])
-    assert finished.out == alone.stdout.decode()
+    # The one thing that is added: the folder of pitot.py, behind all that the program has.
+    added = f"PYTHONPATH=/mine:{os.path.join(ROOT, 'python')}\n"
+    assert finished.out.count(added) == 1
+    assert finished.out.replace(added, "PYTHONPATH=/mine\n") == alone.stdout.decode()
 
 
 def test_a_preloaded_library_of_the_user_stays(pitot):

@@ -44,7 +44,7 @@ def test_the_manual_pages_and_the_option_tables_name_the_same_options(pitot):
     for command in commands_of(pitot):
         table = options_of_help(pitot(command, "-h", status=OK).out)
         page = options_of_page(read_text(os.path.join(ROOT, f"docs/man/pitot-{command}.1")))
-        assert table and page == table, command
+        assert (table or command == "span") and page == table, command  # span has none
 
 
 def test_help_prints_the_manual_page(pitot):
