@@ -15,8 +15,8 @@
 	X(buffers)              /* values kept with them but not learned */                                            \
 	X(macs)                 /* products, causal attention as the whole square */                                   \
 	X(causal_macs)          /* only the pairs that a causal mask leaves */                                         \
-	X(backward_macs)        /* twice those */                                                                      \
-	X(needed_backward_macs) /* without the gradient of the model's own input */                                    \
+	X(backward_macs)        /* twice `macs` */                                                                     \
+	X(needed_backward_macs) /* twice `causal_macs`, without the gradient of the model's own input */               \
 	X(point_ops)            /* everything that is no product */                                                    \
 	X(weight_bytes)         /* that are read */                                                                    \
 	X(read_bytes)           /* of other operands */                                                                \

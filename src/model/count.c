@@ -54,7 +54,7 @@ static void count_backward(const struct graph_op *op, const bool *needs, struct 
 	size_t operands = op->kind == OP_ATTENTION ? 1 : 2, needed = 0;
 	for (size_t i = 0; i < operands && i < op->inputs.len; i++)
 		needed += op->inputs.items[i] != GRAPH_NONE && needs[op->inputs.items[i]];
-	work->backward_macs = 2 * work->causal_macs;
+	work->backward_macs = 2 * work->macs;
 	work->needed_backward_macs =
 		op->kind == OP_ATTENTION ? (needed ? 2 : 0) * work->causal_macs : (int64_t)needed * work->causal_macs;
 }

@@ -7,8 +7,8 @@
  *   - `macs` of causal attention are those of the whole square; `causal_macs` only of the pairs that the mask leaves, S(S+1)/2.
  *   - everything else (biases, norms, activations, softmax, pools) are `point_ops`, counted by the costs in op.h, beside the MACs
  *     and never mixed into them.
- *   - backward is twice forward, once for the gradient of each operand. What is a gradient of the model's own input, which
- *     training does not need, is left out of `needed_backward_macs`.
+ *   - `backward_macs` are twice `macs`, once for the gradient of each operand. `needed_backward_macs` is what training computes:
+ *     twice `causal_macs`, without the gradient of the model's own input.
  *   - bytes are compulsory traffic: each operand once, each result once, rows of a table as often as they are looked up. Views move
  *     nothing.
  *   - a weight that several operators read is a parameter once, of the first of them.

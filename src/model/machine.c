@@ -74,13 +74,19 @@ double machine_spread(const struct machine_rate *rate)
 	return rate->known && rate->median > 0 ? (rate->best - rate->worst) / rate->median : NAN;
 }
 
+/* What one thread was seen to do, several can do as well: on a busy machine a team may have been seen to do less. */
+static double most(const struct machine *machine, enum machine_kind kind, const char *what, const char *how,
+		   unsigned threads)
+{
+	const struct machine_rate *team = machine_best(machine, kind, what, how, threads);
+	const struct machine_rate *one = machine_best(machine, kind, what, how, 1);
+	return team ? fmax(team->best, one ? one->best : NAN) : NAN; /* fmax passes over NaN */
+}
+
 void machine_roof(const struct machine *machine, const char *precision, unsigned threads, struct roof *out)
 {
-	const struct machine_rate *fma = machine_best(machine, MACHINE_FMA, NULL, precision, threads);
-	const struct machine_rate *gemm = machine_best(machine, MACHINE_GEMM, NULL, precision, threads);
-	const struct machine_rate *memory = machine_best(machine, MACHINE_BANDWIDTH, "memory", NULL, threads);
-	const struct machine_rate *fastest = machine_best(machine, MACHINE_BANDWIDTH, NULL, NULL, threads);
-	out->peak_flops = fmax(fma ? fma->best : NAN, gemm ? gemm->best : NAN); /* fmax passes over NaN */
-	out->memory_bytes = memory ? memory->best : NAN;
-	out->fastest_bytes = fastest ? fastest->best : NAN;
+	out->peak_flops = fmax(most(machine, MACHINE_FMA, NULL, precision, threads),
+			       most(machine, MACHINE_GEMM, NULL, precision, threads));
+	out->memory_bytes = most(machine, MACHINE_BANDWIDTH, "memory", NULL, threads);
+	out->fastest_bytes = most(machine, MACHINE_BANDWIDTH, NULL, NULL, threads);
 }

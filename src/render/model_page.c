@@ -20,6 +20,18 @@ void model_digits(int64_t count, char *out)
 	out[at] = '\0';
 }
 
+/* What training really computes of the backward pass. */
+static void put_needed(const struct work *work, struct sheet *sheet)
+{
+	char macs[FORMAT_SIZE];
+	bool causal = work->causal_macs != work->macs, input = work->needed_backward_macs != 2 * work->causal_macs;
+	if (!causal && !input)
+		return;
+	model_digits(work->needed_backward_macs, macs);
+	sheet_add(sheet, SHEET_LINE, "", "%s MACs without %s%s%s", macs, causal ? "what the mask leaves out" : "",
+		  causal && input ? " and " : "", input ? "the gradient of the input, which training does not need" : "");
+}
+
 static void put_work(const struct model_row *row, struct sheet *sheet)
 {
 	const struct work *work = &row->work;
@@ -39,11 +51,7 @@ static void put_work(const struct model_row *row, struct sheet *sheet)
 	model_digits(work->backward_macs, a);
 	model_digits(2 * work->backward_macs, b);
 	sheet_add(sheet, SHEET_LINE, "backward", "%s MACs = %s FLOPs, twice forward", a, b);
-	if (work->needed_backward_macs != work->backward_macs) {
-		model_digits(work->needed_backward_macs, a);
-		sheet_add(sheet, SHEET_LINE, "",
-			  "%s MACs without the gradient of the input, which training does not need", a);
-	}
+	put_needed(work, sheet);
 	model_digits(work->point_ops, a);
 	sheet_add(sheet, SHEET_LINE, "other",
 		  "%s operations that are no products (norms, activations, softmax, biases, pools)", a);
@@ -151,38 +159,45 @@ static void put_layers(const struct model_row *row, struct sheet *sheet)
 	}
 }
 
-/* Whether fewer than OPS_MOST operators have more products; of equals the first come first. */
-static bool is_among_most(const struct model_row *row, size_t op)
+/* The operator with the most products among those after `last` in that order, of equals the first; NULL: there is none. */
+static const struct model_op_row *next_most(const struct model_row *row, const struct model_op_row *last)
 {
-	size_t before = 0;
-	for (size_t i = 0; i < row->ops.len && before < OPS_MOST; i++)
-		before += row->ops.items[i].work.macs > row->ops.items[op].work.macs ||
-			  (i < op && row->ops.items[i].work.macs == row->ops.items[op].work.macs);
-	return before < OPS_MOST && row->ops.items[op].work.macs > 0;
+	const struct model_op_row *next = NULL;
+	for (size_t i = 0; i < row->ops.len; i++) {
+		const struct model_op_row *op = &row->ops.items[i];
+		bool after = !last || op->work.macs < last->work.macs || (op->work.macs == last->work.macs && op > last);
+		if (after && op->work.macs > 0 && (!next || op->work.macs > next->work.macs))
+			next = op;
+	}
+	return next;
+}
+
+static void put_op(const struct model_row *row, const struct model_op_row *op, struct sheet *sheet)
+{
+	char parameters[FORMAT_SIZE], macs[FORMAT_SIZE];
+	model_digits(op->work.parameters, parameters);
+	model_digits(op->work.macs, macs);
+	sheet_cell(sheet, "%s", op->name);
+	sheet_cell(sheet, "%s", op->kind);
+	sheet_cell(sheet, "%s", op->input ? op->input : "?");
+	sheet_cell(sheet, "%s", op->output ? op->output : "?");
+	sheet_cell(sheet, "%s", parameters);
+	sheet_cell(sheet, "%s", op->unknown ? "not counted" : macs);
+	if (row->work.macs)
+		sheet_cell(sheet, "%.1f %%", 100.0 * (double)op->work.macs / (double)row->work.macs);
+	else
+		sheet_cell(sheet, "%s", "");
 }
 
 static void put_ops(const struct model_row *row, bool all, struct sheet *sheet)
 {
+	const struct model_op_row *op = NULL;
 	sheet_add(sheet, SHEET_HEADING, NULL, all ? "Operators" : "Operators with the most products");
 	sheet_table(sheet, 4, "operator|kind|input|output|parameters|MACs|share");
-	for (size_t i = 0; i < row->ops.len; i++) {
-		const struct model_op_row *op = &row->ops.items[i];
-		char parameters[FORMAT_SIZE], macs[FORMAT_SIZE];
-		if (!all && !is_among_most(row, i))
-			continue;
-		model_digits(op->work.parameters, parameters);
-		model_digits(op->work.macs, macs);
-		sheet_cell(sheet, "%s", op->name);
-		sheet_cell(sheet, "%s", op->kind);
-		sheet_cell(sheet, "%s", op->input ? op->input : "?");
-		sheet_cell(sheet, "%s", op->output ? op->output : "?");
-		sheet_cell(sheet, "%s", parameters);
-		sheet_cell(sheet, "%s", op->unknown ? "not counted" : macs);
-		if (row->work.macs)
-			sheet_cell(sheet, "%.1f %%", 100.0 * (double)op->work.macs / (double)row->work.macs);
-		else
-			sheet_cell(sheet, "%s", "");
-	}
+	for (size_t i = 0; all && i < row->ops.len; i++)
+		put_op(row, &row->ops.items[i], sheet);
+	for (size_t i = 0; !all && i < OPS_MOST && (op = next_most(row, op)); i++)
+		put_op(row, op, sheet);
 }
 
 static void put_uncounted(const struct model_row *row, struct sheet *sheet)

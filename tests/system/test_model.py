@@ -71,6 +71,15 @@ def test_published_models_have_their_published_counts(model, name, seq, paramete
     assert next(layer for layer in found["layers"] if layer["path"] == "")["macs"] == macs
     if name == "gpt2":
         assert 2 * found["causal_macs"] == 272_339_828_736
+        assert found["backward_macs"] == 2 * macs
+        assert found["needed_backward_macs"] == 2 * found["causal_macs"]
+
+
+def test_the_operators_with_the_most_products_come_first(pitot):
+    shown = pitot("model", "gpt2", "--count-only", "--format", "md", status=OK).out
+    rows = shown[shown.index("with the most products"):].splitlines()
+    names = [row.split("|")[1].strip(" `") for row in rows if row.startswith("| ") or row.startswith("|`")]
+    assert names[1:3] == ["lm_head", "h.0.mlp.c_fc"]
 
 
 def test_every_format_shows_the_same_counts(pitot):
