@@ -11,6 +11,7 @@
  *	node.c       the tree of stacks: (parent, frame) -> id
  *	thread.c     one struct agent_thread per thread, made by the pthread_create wrapper
  *	clock.c      perf_event_open or timer_create per thread
+ *	pace.c       how long its period is
  *	sample.c     the signal handler: capture, weigh, store
  *	resume.c     undoes the EINTR that the handler's signal caused; finish.c the short counts
  *	unwind.c     native frames by .eh_frame rules (cfi.c parses them, rules are cached by address)
@@ -25,6 +26,7 @@
 #ifndef PITOT_AGENT_AGENT_H
 #define PITOT_AGENT_AGENT_H
 
+#include "agent/pace.h"
 #include "wire/wire.h"
 
 #include <stdbool.h>
@@ -67,12 +69,11 @@ struct agent_thread {
 	wire_id record_id;
 	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
 	uintptr_t stack_low, stack_high;              /* [low, high) of the pthread stack */
-	volatile int busy;  /* the agent is at work in this thread: a handler that finds it only counts */
-	void *clock_page;   /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
-	int clock_fd;       /* the number that the event's signals carry */
-	bool clock_mirrors; /* the period is as far from what was asked for as the one before was on the other side */
-	bool clock_waits;   /* for its first sample, which comes at a random time */
-	uint64_t clock_period_ns;
+	volatile int busy; /* the agent is at work in this thread: a handler that finds it only counts */
+	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
+	int clock_fd;      /* the number that the event's signals carry */
+	bool clock_waits;  /* for its first sample, which comes at a random time */
+	struct pace pace;
 	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;
 	int timer;

@@ -7,8 +7,8 @@
  * after exec. Unmapping it ends the event.
  *
  * The first sample comes after a random part of the period, so that threads which start together are not sampled in step.
- * Programs that do the same thing every millisecond, or every third of one, would be, and the shares could be wrong by any
- * amount. So every few samples the event is replaced by one whose period is a little longer or shorter, at random.
+ * Programs that do the same thing every millisecond would be, so every now and then the event is replaced by one whose period
+ * is a little longer or shorter (pace.c).
  *
  * Opening an event costs as much as making a thread. A program whose threads end before their first sample gets the cheap
  * timer for the first one instead: it comes with the kernel's tick, and the event is opened then.
@@ -25,9 +25,7 @@
 
 enum {
 	CLOCK_LEAST_NS = 20000,
-	CLOCK_SAMPLES = 256, /* with one period: another one costs as much as twenty samples */
-	CLOCK_SPREAD = 3,    /* periods are up to a third shorter or longer than what was asked for */
-	BRIEF_LEAST = 64     /* threads without a sample, before it is asked whether most are like that */
+	BRIEF_LEAST = 64 /* threads without a sample, before it is asked whether most are like that */
 };
 
 static _Atomic int best = WIRE_CLOCK_PERF;
@@ -106,10 +104,10 @@ static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool use
 }
 
 /* Opens with what is allowed. Where it is the kernel's side that is not, that holds for the whole process. */
-static bool start_event(struct agent_thread *thread, uint64_t period_ns)
+static bool start_event(struct agent_thread *thread)
 {
-	thread->clock_period_ns = period_ns;
-	thread->clock_left = CLOCK_SAMPLES;
+	uint64_t period_ns = thread->pace.period_ns;
+	thread->clock_left = thread->pace.length;
 	if (atomic_load_explicit(&best, memory_order_relaxed) == WIRE_CLOCK_PERF &&
 	    open_event(thread, period_ns, false))
 		return true;
@@ -156,13 +154,14 @@ bool clock_start(struct agent_thread *thread)
 	uint64_t period_ns = agent_period_ns();
 	uint64_t first_ns = CLOCK_LEAST_NS + random_below(period_ns);
 	clock_forget(thread);
+	pace_begin(&thread->pace, first_ns);
 	bool can_wait = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) && is_mostly_brief();
 	if (can_wait) {
 		thread->clock_waits = start_timer(thread, first_ns);
 		if (thread->clock_waits)
 			return true;
 	}
-	bool runs = thread->clock_waits = start_event(thread, first_ns);
+	bool runs = thread->clock_waits = start_event(thread);
 	int kind = runs ? atomic_load_explicit(&best, memory_order_relaxed) : WIRE_CLOCK_TICK;
 	if (kind != WIRE_CLOCK_PERF)
 		runs |= start_timer(thread, runs ? period_ns : first_ns);
@@ -171,27 +170,18 @@ bool clock_start(struct agent_thread *thread)
 	return runs;
 }
 
-/* Every second one makes up for the one before, so that the rate is what was asked for. */
-static uint64_t next_period(struct agent_thread *thread)
-{
-	uint64_t asked_ns = agent_period_ns(), most_ns = asked_ns / CLOCK_SPREAD;
-	thread->clock_mirrors = !thread->clock_mirrors && !thread->clock_waits;
-	if (thread->clock_mirrors)
-		return 2 * asked_ns - thread->clock_period_ns;
-	return asked_ns - most_ns + random_below(2 * most_ns);
-}
-
 void clock_settle(struct agent_thread *thread)
 {
 	void *before = thread->clock_page;
 	int number = thread->clock_fd;
-	uint64_t asked_ns = agent_period_ns(), before_ns = thread->clock_period_ns;
-	bool runs = start_event(thread, next_period(thread));
+	uint64_t asked_ns = agent_period_ns(), before_ns = thread->pace.period_ns;
+	pace_next(&thread->pace, asked_ns, random_below(UINT64_MAX));
+	bool runs = start_event(thread);
 	if (!runs && before && !thread->clock_waits) {
 		/* No descriptor is to be had just now: the old clock goes on. */
 		thread->clock_page = before;
 		thread->clock_fd = number;
-		thread->clock_period_ns = before_ns;
+		thread->pace.period_ns = before_ns;
 		return;
 	}
 	thread->clock_waits = false;
@@ -223,7 +213,6 @@ void clock_forget(struct agent_thread *thread)
 {
 	thread->clock_page = NULL;
 	thread->clock_waits = false;
-	thread->clock_mirrors = true; /* no period to make up for */
 	thread->timer_runs = false;
 }
 

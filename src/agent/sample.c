@@ -181,7 +181,7 @@ static uint64_t owed(const struct agent_thread *thread, uint64_t cpu_ns)
 /* What a sample stands for. */
 static uint64_t weigh(const struct agent_thread *thread, enum clock_answer answer, uint64_t cpu_ns)
 {
-	uint64_t weight_ns = owed(thread, cpu_ns), period_ns = thread->clock_period_ns;
+	uint64_t weight_ns = owed(thread, cpu_ns), period_ns = thread->pace.period_ns;
 	bool sees_all = answer != CLOCK_SAMPLE || !thread->clock_page || !thread->timer_runs;
 	if (sees_all || thread->clock_waits)
 		return weight_ns;
