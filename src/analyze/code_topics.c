@@ -26,6 +26,10 @@ struct mark {
 	{                                                                                                              \
 		topic, FRAME_PYTHON, WHOLE, NULL, SUFFIX, suffix                                                       \
 	}
+#define PYTHON_PATH(topic, part)                                                                                       \
+	{                                                                                                              \
+		topic, FRAME_PYTHON, WHOLE, NULL, WITHIN, part                                                         \
+	}
 #define NATIVE_NAME(topic, name)                                                                                       \
 	{                                                                                                              \
 		topic, FRAME_NATIVE, WHOLE, name, WHOLE, NULL                                                          \
@@ -52,10 +56,24 @@ static const struct mark marks[] = {
 	PYTHON_FILE(TOPIC_SERIALIZE, "/json/encoder.py"),
 	PYTHON_FILE(TOPIC_SERIALIZE, "/json/decoder.py"),
 	PYTHON_FILE(TOPIC_SERIALIZE, "/multiprocessing/reduction.py"),
+	PYTHON_FILE(TOPIC_SERIALIZE, "/csv.py"),
+	PYTHON_FILE(TOPIC_SERIALIZE, "/pandas/io/formats/csvs.py"),
+	PYTHON_PATH(TOPIC_SERIALIZE, "/pandas/io/parsers/"),
+	PYTHON_PATH(TOPIC_SERIALIZE, "/pandas/io/json/"),
+	PYTHON_PATH(TOPIC_SERIALIZE, "-packages/yaml/"),
+	PYTHON_PATH(TOPIC_SERIALIZE, "/ruamel/yaml/"),
+	{TOPIC_SERIALIZE, FRAME_PYTHON, WHOLE, "loadtxt", WITHIN, "/numpy/lib/"},
+	{TOPIC_SERIALIZE, FRAME_PYTHON, WHOLE, "genfromtxt", WITHIN, "/numpy/lib/"},
+	{TOPIC_SERIALIZE, FRAME_PYTHON, WHOLE, "savetxt", WITHIN, "/numpy/lib/"},
 	NATIVE_MODULE(TOPIC_SERIALIZE, "_pickle."),
 	NATIVE_MODULE(TOPIC_SERIALIZE, "_json."),
 	NATIVE_MODULE(TOPIC_SERIALIZE, "orjson."),
 	NATIVE_MODULE(TOPIC_SERIALIZE, "ujson."),
+	NATIVE_MODULE(TOPIC_SERIALIZE, "_csv."),
+	NATIVE_MODULE(TOPIC_SERIALIZE, "_yaml."),
+	NATIVE_MODULE(TOPIC_SERIALIZE, "libyaml"),
+	NATIVE_NAME(TOPIC_SERIALIZE, "Reader_iternext"),
+	NATIVE_NAME(TOPIC_SERIALIZE, "csv_writerow"),
 	NATIVE_PREFIX(TOPIC_SERIALIZE, "_pickle_"),
 	NATIVE_NAME(TOPIC_SERIALIZE, "scan_once_unicode"),
 	NATIVE_NAME(TOPIC_SERIALIZE, "encoder_listencode_obj"),
@@ -95,7 +113,7 @@ static const struct mark marks[] = {
 	LIBC_NAME(TOPIC_REGEX_COMPILE, "regcomp"),
 
 	PYTHON_FILE(TOPIC_DATES, "/_strptime.py"),
-	{TOPIC_DATES, FRAME_PYTHON, WHOLE, NULL, WITHIN, "/dateutil/parser/"},
+	PYTHON_PATH(TOPIC_DATES, "/dateutil/parser/"),
 	LIBC_NAME(TOPIC_DATES, "strptime"),
 	NATIVE_PREFIX(TOPIC_DATES, "__strptime"),
 };

@@ -72,9 +72,11 @@ static void examine_serialising(const struct evidence *evidence, struct finding_
 	if (!topic)
 		return;
 	struct finding *finding =
-		tell(out, &rule_serialising, evidence, topic, "turning objects into pickle or JSON and back");
-	finding_advise(finding, "Move less of it: send references or file names instead of data, use shared memory or "
-				"arrays, a binary format (Parquet, Arrow, npy), or a faster JSON library.");
+		tell(out, &rule_serialising, evidence, topic, "turning data into CSV, JSON, YAML or pickle and back");
+	finding_advise(finding,
+		       "Keep tables and arrays in a binary format (Parquet, Arrow, npy, HDF5, SQLite) instead "
+		       "of text, read only the columns that are used, and read what many steps need once. Between "
+		       "processes pass file names or shared memory instead of objects.");
 	finding_predict(finding, evidence, rule_code_saved_s(evidence, topic->share.share, serialise_factor),
 			"it takes a third in another format");
 }
@@ -82,7 +84,8 @@ static void examine_serialising(const struct evidence *evidence, struct finding_
 const struct finding_rule rule_serialising = {
 	.id = "serialising",
 	.title = "Busy serialising",
-	.fires = "by CPU samples (run --cpu) at least 40 % of a stage's CPU time is spent in pickle or JSON",
+	.fires = "by CPU samples (run --cpu) at least 40 % of a stage's CPU time is spent reading or writing CSV, "
+		 "JSON, YAML or pickle",
 	.why = "the data is walked object by object, on both ends, and nothing is computed meanwhile",
 	.todo = "pass less data, or pass it in a form that needs no walking",
 	.depth = 3,

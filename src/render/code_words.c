@@ -61,7 +61,7 @@ static void append_kinds(const struct code_report *code, struct str *out)
 		     {FRAME_NATIVE, "in native code"},
 		     {FRAME_JIT, "in just-in-time code"},
 		     {FRAME_KERNEL, "in the kernel"},
-		     {FRAME_MARK, "without a stack"}};
+		     {FRAME_MARK, "outside the program's code"}};
 	const char *before = ": ";
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		double share = code->kinds[kinds[i].kind].share;

@@ -29,7 +29,8 @@ static void put_needed(const struct work *work, struct sheet *sheet)
 		return;
 	model_digits(work->needed_backward_macs, macs);
 	sheet_add(sheet, SHEET_LINE, "", "%s MACs without %s%s%s", macs, causal ? "what the mask leaves out" : "",
-		  causal && input ? " and " : "", input ? "the gradient of the input, which training does not need" : "");
+		  causal && input ? " and " : "",
+		  input ? "the gradient of the input, which training does not need" : "");
 }
 
 static void put_work(const struct model_row *row, struct sheet *sheet)
@@ -165,7 +166,8 @@ static const struct model_op_row *next_most(const struct model_row *row, const s
 	const struct model_op_row *next = NULL;
 	for (size_t i = 0; i < row->ops.len; i++) {
 		const struct model_op_row *op = &row->ops.items[i];
-		bool after = !last || op->work.macs < last->work.macs || (op->work.macs == last->work.macs && op > last);
+		bool after =
+			!last || op->work.macs < last->work.macs || (op->work.macs == last->work.macs && op > last);
 		if (after && op->work.macs > 0 && (!next || op->work.macs > next->work.macs))
 			next = op;
 	}

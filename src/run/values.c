@@ -308,10 +308,15 @@ static void pmu_values(struct live *live, struct metric_value *values)
 /* Known only after the last stage: collect.c sets them. */
 static void profile_values(const struct live *live, struct metric_value *values)
 {
-	static const int of_profile[] = {METRIC_PROFILE_SAMPLES, METRIC_PROFILE_COVERAGE, METRIC_PROFILE_UNCOVERED,
-					 METRIC_PROFILE_OVERHEAD};
-	for (size_t i = 0; i < sizeof(of_profile) / sizeof(of_profile[0]) && !live->cpu_hz; i++)
-		metric_set_absent(&values[of_profile[i]], "not asked for (--cpu)");
+	static const int of_code[] = {METRIC_PROFILE_SAMPLES, METRIC_PROFILE_COVERAGE, METRIC_PROFILE_UNCOVERED,
+				      METRIC_PROFILE_OVERHEAD};
+	static const int of_memory[] = {METRIC_HEAP_PEAK, METRIC_HEAP_ALLOCATED, METRIC_HEAP_CALLS};
+	for (size_t i = 0; i < sizeof(of_code) / sizeof(of_code[0]) && !live->cpu_hz; i++)
+		metric_set_absent(&values[of_code[i]], "not asked for (--cpu)");
+	for (size_t i = 0; i < sizeof(of_memory) / sizeof(of_memory[0]); i++)
+		metric_set_absent(&values[of_memory[i]], live->memory_period
+								 ? "no process of the stage could have an agent"
+								 : "not asked for (--memory)");
 }
 
 void live_values(struct live *live, struct metric_value *values)

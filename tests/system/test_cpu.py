@@ -37,6 +37,8 @@ def test_without_the_flag_nothing_is_preloaded(pitot):
     assert "LD_PRELOAD" not in seen and "PITOT_AGENT" not in seen
     entry = pitot.report()["stages"][0]["metrics"]["profile_samples"]
     assert entry["value"] is None and entry["reason"] == "not asked for (--cpu)"
+    entry = pitot.report()["stages"][0]["metrics"]["heap_peak_bytes"]
+    assert entry["value"] is None and entry["reason"] == "not asked for (--memory)"
 
 
 def test_the_agent_comes_before_what_was_preloaded(pitot):

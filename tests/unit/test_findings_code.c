@@ -9,8 +9,9 @@
 #include "near.h"
 #include "sample_run.h"
 
-#define LIBC   "/usr/lib/libc.so.6"
-#define PYTHON "/usr/bin/python3.11"
+#define PACKAGES "/usr/lib/python3/dist-packages/"
+#define LIBC     "/usr/lib/libc.so.6"
+#define PYTHON   "/usr/bin/python3.11"
 
 struct call {
 	enum frame_kind kind;
@@ -81,6 +82,23 @@ static const struct code_case cases[] = {
 	  {30, {IN("main")}}}},
 	{"serialising",
 	 {{40, {MAIN, {FRAME_NATIVE, "_pickle_dumps", PYTHON, NULL}, LIB("memset")}},
+	  {30, {REST}},
+	  {30, {IN("main")}}}},
+	{"serialising",
+	 {{40, {MAIN, {FRAME_PYTHON, "read_csv", NULL, PACKAGES "pandas/io/parsers/readers.py"}, LIB("memset")}},
+	  {30, {REST}},
+	  {30, {IN("main")}}}},
+	{"serialising",
+	 {{40, {MAIN, {FRAME_PYTHON, "_save_chunk", NULL, PACKAGES "pandas/io/formats/csvs.py"}, LIB("memset")}},
+	  {30, {REST}},
+	  {30, {IN("main")}}}},
+	{"serialising",
+	 {{40, {MAIN, {FRAME_PYTHON, "safe_load", NULL, PACKAGES "yaml/__init__.py"}, LIB("memset")}},
+	  {30, {REST}},
+	  {30, {IN("main")}}}},
+	/* A file of the program's own in a folder of that name. */
+	{NULL,
+	 {{40, {MAIN, {FRAME_PYTHON, "walk", NULL, "/srv/yaml/walk.py"}, LIB("memset")}},
 	  {30, {REST}},
 	  {30, {IN("main")}}}},
 	{"allocator",
