@@ -153,7 +153,7 @@ static double quantity_of(const struct model_row *row, int quantity)
 	case 1:
 		return (double)row->work.macs;
 	case 2:
-		return (double)row->inference_bytes;
+		return (double)(row->weights_kept_bytes + row->inference_bytes);
 	default:
 		return row->time[MODEL_FORWARD].runs ? row->time[MODEL_FORWARD].median_s : 0;
 	}
@@ -161,7 +161,7 @@ static double quantity_of(const struct model_row *row, int quantity)
 
 static void fit_model(const struct model_cases *cases, struct model_profile *profile, const char *name)
 {
-	static const char *const quantities[] = {"parameters", "macs", "inference_bytes", "forward_s"};
+	static const char *const quantities[] = {"parameters", "macs", "memory_bytes", "forward_s"};
 	double *x = mem_alloc(cases->items.len * sizeof(*x)), *y = mem_alloc(cases->items.len * sizeof(*y));
 	for (int quantity = 0; quantity < 4; quantity++) {
 		struct model_fit fit = {0};

@@ -314,6 +314,13 @@ def test_growth_is_fitted_over_a_list_of_sizes(model):
     assert 1.0 < fits["macs"] < 2.0  # projections grow with the length, scores with its square
 
 
+def test_memory_grows_as_the_table_beside_it_shows(model):
+    found = model("mlp", "--count-only", "--width", "512..2048*2")
+    fit = next(fit for fit in found["fits"] if fit["quantity"] == "memory_bytes")
+    shown = [row["memory"]["weight_bytes"] + row["memory"]["inference_activation_bytes"] for row in found["models"]]
+    assert 4 ** fit["exponent"] == pytest.approx(shown[2] / shown[0])  # of three in a row the middle one tips no line
+
+
 @pytest.mark.parametrize(
     "args, words",
     [
