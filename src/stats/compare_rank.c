@@ -121,18 +121,19 @@ void compare_signed_rank(const double *base, const double *new, size_t n, struct
 	free(twice_ranks);
 }
 
-/* The k-th of the sorted differences from either end, k from the distribution of the rank statistic. */
-static void bound_shift(const double *sorted, size_t count, size_t k, double tail, struct interval *out)
+/* The k-th of the differences from either end, k from the distribution of the rank statistic. There are as many as pairs
+ * of runs, so they are not sorted for the three places that are asked for. */
+static void bound_shift(double *differences, size_t count, size_t k, double tail, struct interval *out)
 {
-	out->estimate = order_quantile(sorted, count, 0.5);
+	out->estimate = order_median(differences, count);
 	out->level = fmax(1 - 2 * tail, 0);
 	if (k == 0) {
 		out->reason = "too few values for this level of confidence";
 		return;
 	}
 	out->exists = true;
-	out->low = sorted[k - 1];
-	out->high = sorted[count - k];
+	out->low = order_place(differences, count, k - 1);
+	out->high = order_place(differences, count, count - k);
 }
 
 static void shift_clear(struct interval *out)
@@ -165,7 +166,6 @@ void compare_shift(const double *base, size_t n_base, const double *new, size_t 
 	for (size_t i = 0; i < n_base; i++)
 		for (size_t j = 0; j < n_new; j++)
 			differences[i * n_new + j] = minus(new[j], base[i]);
-	order_sort(differences, count);
 	bound_shift(differences, count, k, tail, out);
 	free(differences);
 }
@@ -206,7 +206,6 @@ void compare_shift_paired(const double *base, const double *new, size_t n, doubl
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
 			averages[count++] = walsh_average(minus(new[i], base[i]), minus(new[j], base[j]));
-	order_sort(averages, count);
 	bound_shift(averages, count, k, tail, out);
 	free(averages);
 }

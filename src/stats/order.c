@@ -58,11 +58,16 @@ double order_quantile(const double *sorted, size_t n, double q)
 }
 
 /* Hoare's selection: afterwards values[k] is in its sorted place, with nothing larger before and nothing smaller after.
- */
+ * An order that makes every pivot a bad one would take quadratic time; what is left after so many rounds is sorted. */
 static void select_place(double *values, ptrdiff_t n, ptrdiff_t k)
 {
+	enum { MOST_ROUNDS = 128 };
 	ptrdiff_t low = 0, high = n - 1;
-	while (low < high) {
+	for (int round = 0; low < high; round++) {
+		if (round == MOST_ROUNDS) {
+			order_sort(values + low, (size_t)(high - low + 1));
+			return;
+		}
 		double pivot = values[k];
 		ptrdiff_t i = low, j = high;
 		while (i <= j) {
@@ -81,6 +86,12 @@ static void select_place(double *values, ptrdiff_t n, ptrdiff_t k)
 		if (k < i)
 			high = j;
 	}
+}
+
+double order_place(double *values, size_t n, size_t k)
+{
+	select_place(values, (ptrdiff_t)n, (ptrdiff_t)k);
+	return values[k];
 }
 
 double order_median(double *values, size_t n)

@@ -18,6 +18,9 @@ double order_quantile(const double *sorted, size_t n, double q);
 /* In linear time, by moving the values about; the mean of the middle two where n is even; NaN for n = 0. */
 double order_median(double *values, size_t n);
 
+/* What a sort would put at place `k`, counted from 0 and below n; as order_median. */
+double order_place(double *values, size_t n, size_t k);
+
 /* Each value's rank, 1 for the smallest; equal values share the mean of their places, which is why every rank is given
  * twofold, as an integer. Returns the sum of t³ - t over the groups of t equal values: 0 says that there are none. */
 double order_ranks(const double *values, size_t n, uint32_t *twice_ranks);

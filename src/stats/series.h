@@ -61,7 +61,12 @@ struct trend {
 
 void series_trend(const double *x, const double *values, size_t n, double level, struct trend *out);
 
-enum { TWO_MODES_LEAST = 10, TWO_MODES_MOST = 200 /* more are thinned to so many quantiles */, TWO_MODES_DRAWS = 2000 };
+enum {
+	TWO_MODES_LEAST = 10,
+	TWO_MODES_MOST = 200,   /* more are thinned to so many quantiles */
+	TWO_MODES_DRAWS = 2000, /* at most */
+	TWO_MODES_HITS = 50,    /* after so many draws that are as uneven there is nothing to tell */
+};
 
 struct two_modes {
 	double p;           /* NaN for fewer than TWO_MODES_LEAST values */

@@ -7,6 +7,8 @@
 #include "stats/rng.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void sorting_and_selecting_agree_for_every_length_and_with_ties(void **state)
 {
@@ -23,6 +25,63 @@ static void sorting_and_selecting_agree_for_every_length_and_with_ties(void **st
 		assert_near(order_median(values, n), order_quantile(sorted, n, 0.5), 1e-15);
 		free(sorted);
 	}
+}
+
+static double place_in_copy(const double *values, size_t n, size_t k)
+{
+	double *copy = malloc(n * sizeof(*copy));
+	memcpy(copy, values, n * sizeof(*copy));
+	double found = order_place(copy, n, k);
+	free(copy);
+	return found;
+}
+
+static void a_place_holds_what_sorting_puts_there_whatever_the_order_was(void **state)
+{
+	(void)state;
+	enum { N = 777 };
+	double random[N], rising[N], falling[N], pipe[N], few[N];
+	struct rng rng;
+	rng_init(&rng, 12);
+	for (size_t i = 0; i < N; i++) {
+		random[i] = i % 50 ? rng_normal(&rng) : INFINITY;
+		rising[i] = (double)i;
+		falling[i] = (double)(N - i);
+		pipe[i] = (double)(i < N / 2 ? i : N - i);
+		few[i] = (double)rng_below(&rng, 3);
+	}
+	const double *orders[] = {random, rising, falling, pipe, few};
+	for (size_t o = 0; o < 5; o++) {
+		double *sorted = order_sorted(orders[o], N);
+		for (size_t k = 0; k < N; k++)
+			assert_true(place_in_copy(orders[o], N, k) == sorted[k]);
+		free(sorted);
+	}
+}
+
+/* The pivot that is chosen first is always the smallest that is left: McIlroy's adversary, built backwards by moving
+ * the smallest values to where the selection looks. Quadratic would be half a minute. */
+static void an_order_made_to_be_bad_is_still_selected_from_in_time(void **state)
+{
+	(void)state;
+	enum { N = 400000, K = N / 2 };
+	double *values = malloc(N * sizeof(*values));
+	size_t *at = malloc(N * sizeof(*at));
+	for (size_t i = 0; i < N; i++) {
+		at[i] = i;
+		values[i] = (double)N;
+	}
+	/* Each round swaps the pivot's place, K, with the first that is left; so the r-th smallest has to be where the
+	 * value lies that the r-th round finds at K. */
+	for (size_t round = 0; round < K; round++) {
+		values[at[K]] = (double)round;
+		size_t swap = at[round];
+		at[round] = at[K];
+		at[K] = swap;
+	}
+	assert_true(order_place(values, N, K) == (double)N);
+	free(at);
+	free(values);
 }
 
 static void equal_values_share_the_mean_of_their_ranks(void **state)
@@ -223,6 +282,8 @@ static void shuffling_reaches_every_order_equally(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(sorting_and_selecting_agree_for_every_length_and_with_ties),
+	cmocka_unit_test(a_place_holds_what_sorting_puts_there_whatever_the_order_was),
+	cmocka_unit_test(an_order_made_to_be_bad_is_still_selected_from_in_time),
 	cmocka_unit_test(equal_values_share_the_mean_of_their_ranks),
 	cmocka_unit_test(infinite_values_have_a_median),
 	cmocka_unit_test(mann_whitney_critical_values_are_those_of_the_tables),
