@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* That are made without being asked for; the interval's cost grows with their square. */
+/* That are made without being asked for: what so many do not show is too small to matter. */
 enum { MOST_BLOCKS = 2000 };
 static const double BATCH_S = 0.05; /* of running between two looks at the clock and at the view */
 static const double LOOK_GROWTH = 1.05;

@@ -16,7 +16,7 @@
  *	               differences of all pairs of pairs (Walsh averages); its interval is made of two of those
  *	               differences, picked by the distribution of the rank statistic, so it excludes 0 exactly where
  *	               the rank test rejects, and its level holds for every continuous distribution and any n. Time
- *	               and memory: n_base × n_new.
+ *	               n log n: pairwise.h.
  *	Cliff's delta  P(new > base) - P(new < base), -1 to 1.
  *
  * Values hold no NaN; the rank methods also take infinities (the logarithm of 0).

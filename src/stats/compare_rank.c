@@ -5,6 +5,7 @@
 #include "stats/compare.h"
 #include "stats/dist.h"
 #include "stats/order.h"
+#include "stats/pairwise.h"
 #include "stats/rank_dist.h"
 
 #include <math.h>
@@ -121,19 +122,19 @@ void compare_signed_rank(const double *base, const double *new, size_t n, struct
 	free(twice_ranks);
 }
 
-/* The k-th of the differences from either end, k from the distribution of the rank statistic. There are as many as pairs
- * of runs, so they are not sorted for the three places that are asked for. */
-static void bound_shift(double *differences, size_t count, size_t k, double tail, struct interval *out)
+/* The k-th of the differences from either end, k from the distribution of the rank statistic. */
+static void bound_shift(const struct pairwise *pairs, size_t k, double tail, struct interval *out)
 {
-	out->estimate = order_median(differences, count);
+	out->reason = NULL;
+	out->estimate = pairwise_median(pairs);
 	out->level = fmax(1 - 2 * tail, 0);
 	if (k == 0) {
 		out->reason = "too few values for this level of confidence";
 		return;
 	}
 	out->exists = true;
-	out->low = order_place(differences, count, k - 1);
-	out->high = order_place(differences, count, count - k);
+	out->low = pairwise_place(pairs, k - 1);
+	out->high = pairwise_place(pairs, pairs->count - k);
 }
 
 static void shift_clear(struct interval *out)
@@ -161,19 +162,10 @@ void compare_shift(const double *base, size_t n_base, const double *new, size_t 
 		out->method = INTERVAL_SHIFT_APPROX;
 		out->nominal = true;
 	}
-	out->reason = NULL;
-	double *differences = mem_alloc(count * sizeof(*differences));
-	for (size_t i = 0; i < n_base; i++)
-		for (size_t j = 0; j < n_new; j++)
-			differences[i * n_new + j] = minus(new[j], base[i]);
-	bound_shift(differences, count, k, tail, out);
-	free(differences);
-}
-
-/* (a + b) / 2, where one infinite rise and one infinite fall make none. */
-static double walsh_average(double a, double b)
-{
-	return isinf(a) && isinf(b) && a != b ? 0 : a / 2 + b / 2;
+	struct pairwise pairs;
+	pairwise_init_differences(&pairs, base, n_base, new, n_new);
+	bound_shift(&pairs, k, tail, out);
+	pairwise_fini(&pairs);
 }
 
 static size_t signed_rank_bound(size_t n, double alpha, double *tail, struct interval *out)
@@ -199,13 +191,10 @@ void compare_shift_paired(const double *base, const double *new, size_t n, doubl
 	shift_clear(out);
 	if (n == 0)
 		return;
-	out->reason = NULL;
 	double tail;
-	size_t k = signed_rank_bound(n, (1 - level) / 2, &tail, out), count = 0;
-	double *averages = mem_alloc(n * (n + 1) / 2 * sizeof(*averages));
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j <= i; j++)
-			averages[count++] = walsh_average(minus(new[i], base[i]), minus(new[j], base[j]));
-	bound_shift(averages, count, k, tail, out);
-	free(averages);
+	size_t k = signed_rank_bound(n, (1 - level) / 2, &tail, out);
+	struct pairwise pairs;
+	pairwise_init_averages(&pairs, base, new, n);
+	bound_shift(&pairs, k, tail, out);
+	pairwise_fini(&pairs);
 }

@@ -3,6 +3,9 @@
  *
  * One engine for one sample, two samples and pairs: a `struct sample` per side, and a statistic of both. The sides are
  * redrawn by themselves, or, when paired, with the same places.
+ *
+ * Medians are what is asked for most, and their draws need no values: how often each place was drawn, read in the order of
+ * the values until half of them are passed, gives the same median.
  */
 #include "base/mem.h"
 #include "stats/dist.h"
@@ -17,7 +20,10 @@
 struct sample {
 	const double *values;
 	size_t n;
-	double *copy; /* what the statistic sees */
+	double *copy;     /* what the statistic sees */
+	double *sorted;   /* of a median: the values in their order, */
+	uint32_t *places; /* where each of them stands in `values`, */
+	uint32_t *drawn;  /* and how often each place was drawn */
 };
 
 struct resampling {
@@ -42,9 +48,30 @@ double statistic_median(double *values, size_t n, void *context)
 	return order_median(values, n);
 }
 
-static void sample_init(struct sample *sample, const double *values, size_t n)
+static void sample_init(struct sample *sample, const double *values, size_t n, bool median)
 {
-	*sample = (struct sample){values, n, mem_alloc(n * sizeof(double))};
+	*sample = (struct sample){.values = values, .n = n, .copy = mem_alloc(n * sizeof(double))};
+	if (!median)
+		return;
+	sample->sorted = mem_alloc(n * sizeof(double));
+	sample->places = mem_alloc(n * sizeof(uint32_t));
+	sample->drawn = mem_alloc(n * sizeof(uint32_t));
+	order_places(values, n, sample->places);
+	for (size_t i = 0; i < n; i++)
+		sample->sorted[i] = values[sample->places[i]];
+}
+
+static void sample_fini(struct sample *sample)
+{
+	free(sample->copy);
+	free(sample->sorted);
+	free(sample->places);
+	free(sample->drawn);
+}
+
+static double ratio_of(double base, double other)
+{
+	return other == base ? 1 : other / base; /* 0 against 0 is no change */
 }
 
 static double value_of_copies(const struct resampling *r, size_t n_base, size_t n_other)
@@ -52,12 +79,45 @@ static double value_of_copies(const struct resampling *r, size_t n_base, size_t 
 	double value = r->statistic(r->base.copy, n_base, r->context);
 	if (n_other == 0)
 		return value;
-	double other = r->statistic(r->other.copy, n_other, r->context);
-	return other == value ? 1 : other / value; /* 0 against 0 is no change */
+	return ratio_of(value, r->statistic(r->other.copy, n_other, r->context));
+}
+
+static void draw_places(const struct sample *sample, struct rng *rng)
+{
+	memset(sample->drawn, 0, sample->n * sizeof(sample->drawn[0]));
+	for (size_t i = 0; i < sample->n; i++)
+		sample->drawn[rng_below(rng, sample->n)]++;
+}
+
+/* As order_median of what was drawn. */
+static double median_of_drawn(const struct sample *sample, const uint32_t *drawn)
+{
+	size_t at = 0, passed = drawn[sample->places[0]], lower = (sample->n - 1) / 2, upper = sample->n / 2;
+	while (passed <= lower)
+		passed += drawn[sample->places[++at]];
+	double below = sample->sorted[at];
+	while (passed <= upper)
+		passed += drawn[sample->places[++at]];
+	double above = sample->sorted[at];
+	return below == above ? below : below / 2 + above / 2;
+}
+
+static double medians_of_draw(const struct resampling *r, struct rng *rng)
+{
+	draw_places(&r->base, rng);
+	double median = median_of_drawn(&r->base, r->base.drawn);
+	if (r->other.n == 0)
+		return median;
+	if (!r->paired)
+		draw_places(&r->other, rng);
+	return ratio_of(median, median_of_drawn(&r->other, r->paired ? r->base.drawn : r->other.drawn));
 }
 
 static double value_of_draw(const struct resampling *r, struct rng *rng)
 {
+	if (r->base.drawn)
+		return medians_of_draw(r, rng);
+
 	const struct sample *base = &r->base, *other = &r->other;
 	for (size_t i = 0; i < base->n; i++) {
 		size_t from = (size_t)rng_below(rng, base->n);
@@ -178,11 +238,11 @@ static void resample_both(const double *base, size_t n_base, const double *other
 			  statistic_fn statistic, void *context, const struct bootstrap *how, struct interval *out)
 {
 	struct resampling r = {.paired = paired, .statistic = statistic, .context = context};
-	sample_init(&r.base, base, n_base);
-	sample_init(&r.other, other, n_other);
+	sample_init(&r.base, base, n_base, statistic == statistic_median);
+	sample_init(&r.other, other, n_other, statistic == statistic_median);
 	resample(&r, how, out);
-	free(r.base.copy);
-	free(r.other.copy);
+	sample_fini(&r.base);
+	sample_fini(&r.other);
 }
 
 void interval_bootstrap(const double *values, size_t n, statistic_fn statistic, void *context,

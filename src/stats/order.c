@@ -123,12 +123,27 @@ static int compare_places(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-double order_ranks(const double *values, size_t n, uint32_t *twice_ranks)
+/* Owned by the caller. */
+static struct place *sorted_places(const double *values, size_t n)
 {
 	struct place *places = mem_alloc(n * sizeof(*places));
 	for (size_t i = 0; i < n; i++)
 		places[i] = (struct place){values[i], i};
 	qsort(places, n, sizeof(*places), compare_places);
+	return places;
+}
+
+void order_places(const double *values, size_t n, uint32_t *places)
+{
+	struct place *sorted = sorted_places(values, n);
+	for (size_t i = 0; i < n; i++)
+		places[i] = (uint32_t)sorted[i].at;
+	free(sorted);
+}
+
+double order_ranks(const double *values, size_t n, uint32_t *twice_ranks)
+{
+	struct place *places = sorted_places(values, n);
 	double ties = 0;
 	for (size_t first = 0, next; first < n; first = next) {
 		next = first + 1;

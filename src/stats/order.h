@@ -21,6 +21,9 @@ double order_median(double *values, size_t n);
 /* What a sort would put at place `k`, counted from 0 and below n; as order_median. */
 double order_place(double *values, size_t n, size_t k);
 
+/* Where each of them stands in `values`, from the smallest to the largest. */
+void order_places(const double *values, size_t n, uint32_t *places);
+
 /* Each value's rank, 1 for the smallest; equal values share the mean of their places, which is why every rank is given
  * twofold, as an integer. Returns the sum of t³ - t over the groups of t equal values: 0 says that there are none. */
 double order_ranks(const double *values, size_t n, uint32_t *twice_ranks);

@@ -3,6 +3,8 @@
 
 #include "near.h"
 #include "stats/compare.h"
+#include "stats/order.h"
+#include "stats/pairwise.h"
 #include "stats/rng.h"
 
 #include <math.h>
@@ -164,6 +166,44 @@ static void a_shift_excludes_zero_exactly_where_the_test_rejects(void **state)
 		rejected += t.p <= 0.05;
 	}
 	assert_true(rejected > 50 && rejected < 350);
+}
+
+/* Ties, infinities and large offsets included: each place is the very double that sorting all of them finds there. */
+static void pairs_of_runs_are_ordered_as_if_all_had_been_made(void **state)
+{
+	(void)state;
+	enum { MOST = 40 };
+	struct rng rng;
+	rng_init(&rng, 35);
+	for (int trial = 0; trial < 60; trial++) {
+		size_t n = 1 + (size_t)rng_below(&rng, MOST), m = 1 + (size_t)rng_below(&rng, MOST), count = 0;
+		double base[MOST], new[MOST], made[MOST * MOST];
+		for (size_t i = 0; i < MOST; i++) {
+			base[i] = trial % 3 ? rng_normal(&rng) : (double)rng_below(&rng, 4);
+			new[i] = trial % 3 ? 1e9 * rng_normal(&rng) : log((double)rng_below(&rng, 4));
+		}
+		struct pairwise pairs;
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < m; j++)
+				made[count++] = new[j] - base[i];
+		order_sort(made, count);
+		pairwise_init_differences(&pairs, base, n, new, m);
+		assert_int_equal(pairs.count, count);
+		for (size_t k = 0; k < count; k++)
+			assert_true(pairwise_place(&pairs, k) == made[k]);
+		assert_true(pairwise_median(&pairs) == order_median(made, count));
+		pairwise_fini(&pairs);
+		count = 0;
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j <= i; j++)
+				made[count++] = (new[i] - base[i]) / 2 + (new[j] - base[j]) / 2;
+		order_sort(made, count);
+		pairwise_init_averages(&pairs, base, new, n);
+		assert_int_equal(pairs.count, count);
+		for (size_t k = 0; k < count; k++)
+			assert_true(pairwise_place(&pairs, k) == made[k]);
+		pairwise_fini(&pairs);
+	}
 }
 
 static void too_few_values_have_a_shift_but_no_interval(void **state)
@@ -461,6 +501,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_shift_of_two_samples_is_the_published_one),
 	cmocka_unit_test(the_shift_of_pairs_is_the_published_one),
 	cmocka_unit_test(a_shift_excludes_zero_exactly_where_the_test_rejects),
+	cmocka_unit_test(pairs_of_runs_are_ordered_as_if_all_had_been_made),
 	cmocka_unit_test(too_few_values_have_a_shift_but_no_interval),
 	cmocka_unit_test(infinite_values_take_part_in_ranks_and_shifts),
 	cmocka_unit_test(fishers_count_of_the_maize_is_met),

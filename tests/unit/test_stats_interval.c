@@ -4,6 +4,7 @@
 #include "near.h"
 #include "stats/dist.h"
 #include "stats/interval.h"
+#include "stats/order.h"
 #include "stats/rng.h"
 
 #include <math.h>
@@ -254,6 +255,44 @@ static void pairing_removes_what_disturbed_both_sides(void **state)
 	assert_true(paired.high - paired.low < 0.3 * (apart.high - apart.low));
 }
 
+/* The median by any other name is redrawn value by value. */
+static double plain_median(double *values, size_t n, void *context)
+{
+	(void)context;
+	return order_median(values, n);
+}
+
+static void assert_same_interval(const struct interval *a, const struct interval *b)
+{
+	assert_true(a->exists && b->exists);
+	assert_true(a->estimate == b->estimate && a->low == b->low && a->high == b->high);
+}
+
+static void medians_by_counted_places_are_those_of_the_drawn_values(void **state)
+{
+	(void)state;
+	struct rng rng;
+	rng_init(&rng, 71);
+	for (size_t n = 5; n <= 60; n += 5) {
+		double base[60], new[60];
+		struct bootstrap how = {n % 2 ? INTERVAL_BCA : INTERVAL_PERCENTILE, 0.9, 300, n};
+		struct interval counted, drawn;
+		for (size_t i = 0; i < n; i++) {
+			base[i] = n % 3 ? 1 + rng_uniform(&rng) : (double)(1 + rng_below(&rng, 4));
+			new[i] = 1 + rng_uniform(&rng);
+		}
+		interval_bootstrap(base, n, statistic_median, NULL, &how, &counted);
+		interval_bootstrap(base, n, plain_median, NULL, &how, &drawn);
+		assert_same_interval(&counted, &drawn);
+		interval_ratio(base, n, new, n - 1 < 5 ? n : n - 1, statistic_median, NULL, &how, &counted);
+		interval_ratio(base, n, new, n - 1 < 5 ? n : n - 1, plain_median, NULL, &how, &drawn);
+		assert_same_interval(&counted, &drawn);
+		interval_ratio_paired(base, new, n, statistic_median, NULL, &how, &counted);
+		interval_ratio_paired(base, new, n, plain_median, NULL, &how, &drawn);
+		assert_same_interval(&counted, &drawn);
+	}
+}
+
 static void too_few_values_have_an_estimate_but_no_bootstrap_interval(void **state)
 {
 	(void)state;
@@ -335,6 +374,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(zero_over_zero_is_no_change),
 	cmocka_unit_test(bootstrap_intervals_cover_about_as_often_as_they_say),
 	cmocka_unit_test(pairing_removes_what_disturbed_both_sides),
+	cmocka_unit_test(medians_by_counted_places_are_those_of_the_drawn_values),
 	cmocka_unit_test(too_few_values_have_an_estimate_but_no_bootstrap_interval),
 	cmocka_unit_test(equal_values_have_an_interval_of_width_zero),
 	cmocka_unit_test(a_statistic_that_is_undefined_somewhere_has_no_interval),

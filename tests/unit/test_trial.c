@@ -16,8 +16,9 @@ static const char *const scripts[] = {
 	"kill -9 $$", "(sleep 0.2; echo late >&2) & exit 3", /* goes on after its main process */
 	"cat",        "echo words >&2; exit 1",
 	"sleep 60",   "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+	"exec grep -E '^Sig(Ign|Blk)' /proc/self/status >&2",
 };
-enum { OK, SEVEN, KILLED, LINGERS, READS, COMPLAINS, SLEEPS, BURNS, SCRIPTS };
+enum { OK, SEVEN, KILLED, LINGERS, READS, COMPLAINS, SLEEPS, BURNS, SIGNALS, SCRIPTS };
 
 struct bench {
 	struct trial_runner *runner;
@@ -103,6 +104,26 @@ static void a_run_lasts_until_its_last_descendant_has_ended(void **state)
 	assert_true(result->wall_ns >= 200000000);
 	assert_true(result->main_ns < result->wall_ns);
 	tail_is(*state, "late\n");
+}
+
+/* As a terminal would start it: what pitot and its runner do with signals is not handed on. */
+static void a_command_begins_with_every_signal_in_its_default(void **state)
+{
+	run(*state, SIGNALS);
+	tail_is(*state, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+/* Of those that the runner catches; what else pitot was started to ignore stays so. */
+static int set_up_with_ignored_signals(void **state)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	int status = set_up(state);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	return status;
 }
 
 static void every_run_reads_its_input_from_the_beginning(void **state)
@@ -202,6 +223,8 @@ static void requests_that_make_no_sense_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
 	WITH_RUNNER(the_status_is_that_of_the_main_process),
 	WITH_RUNNER(a_run_lasts_until_its_last_descendant_has_ended),
+	cmocka_unit_test_setup_teardown(a_command_begins_with_every_signal_in_its_default, set_up_with_ignored_signals,
+					tear_down),
 	WITH_RUNNER(every_run_reads_its_input_from_the_beginning),
 	WITH_RUNNER(the_tail_is_that_of_the_last_run),
 	WITH_RUNNER(a_program_that_is_not_there_is_told_with_its_reason),
