@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """bench/compare.py [--quick] [--out DIR] [PART...] - is `pitot compare` right, and what does it cost beside hyperfine?
 
-    cost        time per run of a command that does nothing and of one of 25 ms: pitot, hyperfine -N, a bare posix_spawn loop
+    cost        time per run of a command that does nothing and of one of 25 ms: pitot, hyperfine -N (twice, which shows
+                what the machine itself makes of one program), a bare posix_spawn loop
     agreement   mean and interval of a 100 ms command, by pitot and by hyperfine
     memory      peak memory of a small program: by pitot after a fat one, by a runner that has grown itself
     power       a program with a switchable slowdown of 8 %: 10 comparisons with the default budget
@@ -61,11 +62,14 @@ class Tools:
         return sorted(times[0] + times[1]), found["host"]["measuring_s"], elapsed
 
     def times_hyperfine(self, command, runs):
+        """As pitot: half of the runs by each of two commands."""
         path = self.scratch / "hyperfine.json"
+        asked = ["-N", "--style", "none", "-r", str(max(2, runs // 2)), "--export-json", str(path)]
         began = time.monotonic()
-        self.output(self.hyperfine, "-N", "--style", "none", "-r", str(runs), "--export-json", str(path), command)
+        self.output(self.hyperfine, *asked, command, command)
         elapsed = time.monotonic() - began
-        return sorted(json.loads(path.read_text())["results"][0]["times"]), elapsed, elapsed
+        results = json.loads(path.read_text())["results"]
+        return sorted(results[0]["times"] + results[1]["times"]), elapsed, elapsed
 
     def times_bare(self, command, runs):
         began = time.monotonic()
@@ -79,39 +83,49 @@ def spread(values, scale=1.0, digits=1):
     return f"{middle:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def bench_cost(tools):
-    """Per round and tool: the median that it tells; the elapsed time per run while it measures, which for the others is
+def cost_rounds(tools, command, runs, rounds):
+    """Per tool and round: the median that it tells; the elapsed time per run while it measures, which for the others is
     their whole life; and that of the whole program, for pitot with the statistics at the end, which are done once."""
     asked = {"bare": tools.times_bare, "pitot": tools.times_pitot}
     if tools.hyperfine:
-        asked["hyperfine"] = tools.times_hyperfine
-    result = {}
-    # An even number: pitot's runs are those of two subjects.
-    for command, runs in (("/bin/true", 400), (f"{tools.work('steps')} 12", 20)):
-        rows = {name: {"told": [], "per_run": [], "whole": []} for name in asked}
-        for number in range(3 if tools.quick else 15):
-            names = list(asked)
-            names = names[number % len(names) :] + names[: number % len(names)]
-            for name in names:
-                times, measuring, whole = asked[name](command, runs)
-                rows[name]["told"].append(statistics.median(times))
-                rows[name]["per_run"].append(measuring / runs)
-                rows[name]["whole"].append(whole / runs)
-        result[command.rsplit("/", maxsplit=1)[-1]] = rows
-        print(f"{command.rsplit('/', maxsplit=1)[-1]}, {runs} runs a round, microseconds: median [range over the rounds]")
-        bare = rows["bare"]
-        for name, row in rows.items():
-            told = [a / b - 1 for a, b in zip(row["told"], bare["told"])]
-            per_run = [a / b - 1 for a, b in zip(row["per_run"], bare["per_run"])]
-            print(
-                f"  {name:10} tells {spread(row['told'], 1e6)}, {100 * statistics.median(told):+.1f} % of bare;"
-                f" takes {spread(row['per_run'], 1e6)} per run, {100 * statistics.median(per_run):+.1f} %;"
-                f" in all {statistics.median(row['whole']) * 1e6:.1f}"
-            )
-        for number in ("told", "per_run", "whole") if tools.hyperfine else ():
-            ratios = [a / b for a, b in zip(rows["pitot"][number], rows["hyperfine"][number])]
+        asked.update({"hyperfine": tools.times_hyperfine, "hyperfine again": tools.times_hyperfine})
+    rows = {name: {"told": [], "per_run": [], "whole": []} for name in asked}
+    for number in range(rounds):
+        names = list(asked)
+        names = names[number % len(names) :] + names[: number % len(names)]
+        for name in names:
+            times, measuring, whole = asked[name](command, runs)
+            rows[name]["told"].append(statistics.median(times))
+            rows[name]["per_run"].append(measuring / runs)
+            rows[name]["whole"].append(whole / runs)
+    return rows
+
+
+def show_cost(title, rows):
+    print(f"{title}, microseconds: median [range over the rounds]")
+    bare = rows["bare"]
+    for name, row in rows.items():
+        told = [a / b - 1 for a, b in zip(row["told"], bare["told"])]
+        per_run = [a / b - 1 for a, b in zip(row["per_run"], bare["per_run"])]
+        print(
+            f"  {name:15} tells {spread(row['told'], 1e6)}, {100 * statistics.median(told):+.1f} % of bare;"
+            f" takes {spread(row['per_run'], 1e6)} per run, {100 * statistics.median(per_run):+.1f} %;"
+            f" in all {statistics.median(row['whole']) * 1e6:.1f}"
+        )
+    for name in ("pitot", "hyperfine again") if "hyperfine" in rows else ():
+        for number in ("told", "per_run", "whole"):
+            ratios = [a / b for a, b in zip(rows[name][number], rows["hyperfine"][number])]
             below = sum(ratio <= 1 for ratio in ratios)
-            print(f"  pitot/hyperfine, {number}: {spread(ratios, 1, 3)}, at most 1 in {below} of {len(ratios)} rounds")
+            print(f"  {name}/hyperfine, {number}: {spread(ratios, 1, 3)}, at most 1 in {below} of {len(ratios)} rounds")
+
+
+def bench_cost(tools):
+    result = {}
+    # Even numbers: half of the runs are by each of two subjects.
+    for command, runs, rounds in (("/bin/true", 400, 15), ("/bin/true", 2000, 9), (f"{tools.work('steps')} 12", 20, 15)):
+        title = f"{command.rsplit('/', maxsplit=1)[-1]}, {runs} runs a round"
+        result[title] = cost_rounds(tools, command, runs, 3 if tools.quick else rounds)
+        show_cost(title, result[title])
     return result
 
 
