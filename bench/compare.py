@@ -4,7 +4,8 @@
     cost        time per run of a command that does nothing and of one of 25 ms: pitot, hyperfine -N (twice, which shows
                 what the machine itself makes of one program), a bare posix_spawn loop
     agreement   mean and interval of a 100 ms command, by pitot and by hyperfine
-    memory      peak memory of a small program: by pitot after a fat one, by a runner that has grown itself
+    memory      peak memory of small programs, by themselves, by pitot beside a fat one, by hyperfine where it tells any
+                (HYPERFINE= names another than the one in PATH), and by a runner that has grown
     power       a program with a switchable slowdown of 8 %: 10 comparisons with the default budget
     same        a program against itself: 20 comparisons
 
@@ -18,7 +19,6 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
@@ -35,7 +35,7 @@ class Tools:
 
     def __init__(self, pitot, scratch, quick):
         self.pitot, self.scratch, self.quick = str(pitot), pathlib.Path(scratch), quick
-        self.hyperfine = shutil.which("hyperfine")
+        self.hyperfine = os.environ.get("HYPERFINE") or shutil.which("hyperfine")
         self.env = dict(os.environ, PITOT_HISTORY=str(self.scratch / "history"))
 
     def work(self, name):
@@ -63,13 +63,24 @@ class Tools:
 
     def times_hyperfine(self, command, runs):
         """As pitot: half of the runs by each of two commands."""
-        path = self.scratch / "hyperfine.json"
-        asked = ["-N", "--style", "none", "-r", str(max(2, runs // 2)), "--export-json", str(path)]
         began = time.monotonic()
-        self.output(self.hyperfine, *asked, command, command)
+        results = self.ask_hyperfine(max(2, runs // 2), command, command)
         elapsed = time.monotonic() - began
-        results = json.loads(path.read_text())["results"]
-        return sorted(results[0]["times"] + results[1]["times"]), elapsed, elapsed
+        return sorted(self.of_hyperfine(results[0]) + self.of_hyperfine(results[1])), elapsed, elapsed
+
+    def ask_hyperfine(self, runs, *commands):
+        path = self.scratch / "hyperfine.json"
+        self.output(
+            self.hyperfine, "-N", "--style", "none", "-r", str(runs), "--export-json", str(path), *map(str, commands)
+        )
+        return json.loads(path.read_text())["results"]
+
+    @staticmethod
+    def of_hyperfine(result, metric="time_wall_clock"):
+        """The values of all runs; hyperfine 2 writes them run by run."""
+        if "measurements" in result:
+            return [one[metric]["value"] for one in result["measurements"] if metric in one]
+        return result.get({"time_wall_clock": "times", "memory_peak_resident": "memory_usage_byte"}[metric], [])
 
     def times_bare(self, command, runs):
         began = time.monotonic()
@@ -142,7 +153,7 @@ def bench_agreement(tools):
     if not tools.hyperfine:
         print("no hyperfine here")
         return {}
-    command = f"{tools.work('steps')} 48"
+    command = f"{tools.work('steps')} 58"
     means = []
     for number in range(3 if tools.quick else 12):
         asked = [tools.times_pitot, tools.times_hyperfine]
@@ -161,28 +172,30 @@ def bench_agreement(tools):
 
 
 GROWN = """
-import os, resource, sys
+import os, sys
 ballast = bytearray(300 << 20)
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
-print(os.wait4(pid, 0)[2].ru_maxrss * 1024, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+print(os.wait4(pid, 0)[2].ru_maxrss * 1024)
 """
 
 
 def bench_memory(tools):
-    """A program of 1 to 2 MiB, as seen by pitot (alone; after a fat one) and by a runner of 300 MiB."""
+    """Small programs that know how much they had, as seen beside a fat one; and /bin/true, by a runner of 300 MiB."""
     fat = f"{sys.executable} -c 'b = bytearray(200 << 20)'"
-    peak = lambda found, number: found["commands"][number]["metrics"]["rss_process_peak_bytes"]["max"]
-    alone = peak(tools.compare("-r", 5, "/bin/true", "/bin/true"), 0)
-    after = peak(tools.compare("-r", 5, fat, "/bin/true"), 1)
-    grown, _ = map(int, tools.output(sys.executable, "-c", GROWN, "/bin/true").split())
-    result = {"pitot_alone": alone, "pitot_after_fat": after, "grown_runner_wait4": grown}
-    result["own_children"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print("  peak memory of /bin/true, MiB:")
-    for name, value in result.items():
-        print(f"    {name:20} {value / 2**20:8.1f}")
+    sizes = (256, 1024, 2048, 4096)
+    commands = [f"{tools.work('small')} {kib} {tools.scratch / f'peak{kib}'}" for kib in sizes]
+    found = tools.compare("-r", 5, fat, *commands)["commands"][1:]
+    rows = {"truth": [int((tools.scratch / f"peak{kib}").read_text()) for kib in sizes]}
+    rows["pitot"] = [one["metrics"]["rss_process_peak_bytes"]["median"] for one in found]
     if tools.hyperfine:
-        print("    hyperfine 1.15 tells none; later versions read RUSAGE_CHILDREN, which is own_children above")
-    return result
+        told = [tools.of_hyperfine(one, "memory_peak_resident") for one in tools.ask_hyperfine(5, fat, *commands)[1:]]
+        rows["hyperfine"] = [statistics.median(values) if values else None for values in told]
+    print(f"  peak memory, MiB, of programs that touch {', '.join(map(str, sizes))} KiB and what they begin with:")
+    for name, row in rows.items():
+        print(f"    {name:20}", *("     n/a" if value is None else f"{value / 2**20:8.2f}" for value in row))
+    grown = int(tools.output(sys.executable, "-c", GROWN, "/bin/true"))
+    print(f"  /bin/true by wait4 in a runner of 300 MiB: {grown / 2**20:.1f} MiB")
+    return {**rows, "kib": sizes, "grown_runner_wait4": grown}
 
 
 def bench_verdicts(tools, percent, tries, wanted):
