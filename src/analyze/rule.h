@@ -59,6 +59,7 @@
 	X(allocation_churn)                                                                                            \
 	X(regex_compile)                                                                                               \
 	X(date_parsing)                                                                                                \
+	X(gpu_memory)                                                                                                  \
 	X(gpu_idle)                                                                                                    \
 	X(low_ipc)                                                                                                     \
 	X(cache_misses)                                                                                                \

@@ -1,4 +1,5 @@
-/* rule_gpu.c - a GPU that waits for the CPU. GPU figures are of the whole device, so nothing here is a `fix`. */
+/* rule_gpu.c - a GPU that waits for the CPU, and one whose memory is nearly full. GPU figures are of the whole device, so
+ * nothing here is a `fix`. */
 #include "analyze/rule.h"
 
 #include <math.h>
@@ -6,6 +7,37 @@
 static const double used_percent = 20;    /* at its busiest: below, the stage is not one that uses the GPU */
 static const double idle_percent = 40;    /* on average: below, it idles more than it works */
 static const double preparing_busy = 0.6; /* cores' worth: the CPU does something meanwhile */
+
+static const double full_percent = 95;     /* of the fullest device: the next allocation may fail */
+static const double small_bytes = 1 << 30; /* an integrated GPU's own part is less, always full, and no limit */
+
+static void examine_memory(const struct evidence *evidence, struct finding_list *out)
+{
+	double full = evidence_number(evidence, METRIC_GPU_MEMORY_PERCENT_MAX);
+	double peak = evidence_number(evidence, METRIC_GPU_MEMORY_PEAK);
+	double most = evidence_number(evidence, METRIC_GPU_UTIL_MAX);
+	if (!(full >= full_percent && peak >= small_bytes && most >= used_percent))
+		return;
+	struct finding *finding = finding_add(out, &rule_gpu_memory, evidence, FINDING_LOOK);
+	finding_say(finding, "The GPU's memory is nearly full: %.1f %% of it were in use.", full);
+	finding_advise(finding, "A larger batch or model will fail for want of memory: smaller batches, gradient "
+				"checkpointing, half precision. A framework that reserves all memory when it starts "
+				"(TensorFlow does unless it is told to grow) hides how much it needs.");
+	finding_cite(finding, evidence, METRIC_GPU_MEMORY_PERCENT_MAX);
+	finding_cite(finding, evidence, METRIC_GPU_MEMORY_PEAK);
+	finding_cite(finding, evidence, METRIC_GPU_UTIL_MAX);
+}
+
+const struct finding_rule rule_gpu_memory = {
+	.id = "gpu-memory",
+	.title = "GPU memory nearly full",
+	.fires = "of the memory of a GPU that is used (20 % or more at its busiest) 95 % or more were in use, and 1 "
+		 "GiB or more",
+	.why = "the next larger batch fails, or pages move between GPU and machine",
+	.todo = "smaller batches, checkpointing, half precision; let the framework grow instead of reserving all",
+	.depth = 3,
+	.examine = examine_memory,
+};
 
 static void examine_idle(const struct evidence *evidence, struct finding_list *out)
 {

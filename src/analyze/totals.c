@@ -22,7 +22,8 @@ static const int machine_wide[] = {
 	METRIC_ENERGY_DRAM,     METRIC_GPU_ENERGY,           METRIC_STEAL,
 };
 /* Maxima of these do, and stay right when stages overlap. */
-static const int machine_levels[] = {METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK, METRIC_SYSTEM_SWAP_PEAK};
+static const int machine_levels[] = {METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK, METRIC_GPU_MEMORY_PERCENT_MAX,
+				     METRIC_SYSTEM_SWAP_PEAK};
 
 static bool contains(const int *list, size_t count, int metric)
 {

@@ -82,6 +82,8 @@ enum metric_total { TOTAL_SUM, TOTAL_MAX, TOTAL_MIN, TOTAL_TIME_MEAN, TOTAL_OWN 
 	X(GPU_UTIL_AVG, "gpu_util_percent_avg", PERCENT, HIGHER, TIME, TIME_MEAN, "mean GPU utilisation")              \
 	X(GPU_UTIL_MAX, "gpu_util_percent_max", PERCENT, HIGHER, TIME, MAX, "largest GPU utilisation")                 \
 	X(GPU_MEMORY_PEAK, "gpu_memory_peak_bytes", BYTES, LOWER, LEVEL, MAX, "most GPU memory in use")                \
+	X(GPU_MEMORY_PERCENT_MAX, "gpu_memory_percent_max", PERCENT, LOWER, LEVEL, MAX,                                \
+	  "memory in use of the fullest GPU, as a part of what it has")                                                \
 	X(GPU_ENERGY, "gpu_energy_j", JOULES, LOWER, TIME, SUM, "energy of the GPUs while it ran")                     \
 	X(LOAD_AVG, "system_load_avg", RATIO, NEITHER, TIME, TIME_MEAN, "mean of the machine's one-minute load")       \
 	X(SYSTEM_CPU_PERCENT, "system_cpu_percent_avg", PERCENT, NEITHER, TIME, TIME_MEAN,                             \

@@ -1,5 +1,5 @@
 /*
- * amdgpu.c - AMD GPUs through sysfs: busy percent, video memory in use, and energy from the hwmon counter or, where
+ * amdgpu.c - AMD GPUs through sysfs: busy percent, video memory in use and in all, and energy from the hwmon counter or, where
  * there is none, from its power reading × time. Figures of the whole device, other processes included.
  */
 #include "base/clock.h"
@@ -94,6 +94,7 @@ static int open_energy(const char *folder, enum gpu_energy *kind)
 static void add_card(struct amdgpu *amdgpu, const char *card)
 {
 	char vendor[32];
+	uint64_t total = 0;
 	char *folder = mem_printf("%s/class/drm/%s/device", file_sysfs(), card);
 	if (kernel_text(vendor, sizeof(vendor), "%s/vendor", folder) && strcmp(vendor, "0x1002") == 0) {
 		struct card_files *files = vec_add(&amdgpu->files);
@@ -103,6 +104,9 @@ static void add_card(struct amdgpu *amdgpu, const char *card)
 		files->energy = open_energy(folder, &device->energy);
 		device->has_util = files->busy >= 0;
 		device->has_memory = files->memory >= 0;
+		/* What is soldered on does not change. */
+		device->has_memory_total = kernel_u64(&total, "%s/mem_info_vram_total", folder) && total > 0;
+		device->memory_total_bytes = (double)total;
 		if (!kernel_text(device->name, sizeof(device->name), "%s/product_name", folder) || !device->name[0])
 			snprintf(device->name, sizeof(device->name), "AMD GPU");
 	}

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const int gpu_channels[] = {CHANNEL_GPU_UTIL, CHANNEL_GPU_MEMORY, CHANNEL_GPU_ENERGY, -1};
+const int gpu_channels[] = {CHANNEL_GPU_UTIL, CHANNEL_GPU_MEMORY, CHANNEL_GPU_MEMORY_FULL, CHANNEL_GPU_ENERGY, -1};
 
 static void fill(struct probe_frame *frame, int channel, double value)
 {
@@ -19,32 +19,40 @@ static void fill(struct probe_frame *frame, int channel, double value)
 
 void gpu_fill(const struct gpu_device *devices, size_t count, struct probe_frame *frame)
 {
-	double util = 0, memory = 0, energy = 0;
+	double util = 0, memory = 0, full = 0, energy = 0;
 	for (size_t i = 0; i < count; i++) {
 		util += devices[i].util_percent / (double)count;
 		memory += devices[i].memory_bytes;
+		double percent = 100 * devices[i].memory_bytes / devices[i].memory_total_bytes;
+		full = isnan(percent) || percent > full ? percent : full; /* a NAN stays */
 		energy += devices[i].energy_j;
 	}
 	if (!gpu_lacks(devices, count, CHANNEL_GPU_UTIL))
 		fill(frame, CHANNEL_GPU_UTIL, util);
 	if (!gpu_lacks(devices, count, CHANNEL_GPU_MEMORY))
 		fill(frame, CHANNEL_GPU_MEMORY, memory);
+	if (!gpu_lacks(devices, count, CHANNEL_GPU_MEMORY_FULL))
+		fill(frame, CHANNEL_GPU_MEMORY_FULL, full);
 	if (!gpu_lacks(devices, count, CHANNEL_GPU_ENERGY))
 		fill(frame, CHANNEL_GPU_ENERGY, energy);
 }
 
 const char *gpu_lacks(const struct gpu_device *devices, size_t count, int channel)
 {
-	bool util = true, memory = true, energy = true;
+	bool util = true, memory = true, total = true, energy = true;
 	for (size_t i = 0; i < count; i++) {
 		util = util && devices[i].has_util;
 		memory = memory && devices[i].has_memory;
+		total = total && devices[i].has_memory && devices[i].has_memory_total;
 		energy = energy && devices[i].energy != GPU_NO_ENERGY;
 	}
 	if (channel == CHANNEL_GPU_UTIL && !util)
 		return count == 1 ? "the GPU does not tell its utilisation" : "not every GPU tells its utilisation";
 	if (channel == CHANNEL_GPU_MEMORY && !memory)
 		return count == 1 ? "the GPU does not tell its memory use" : "not every GPU tells its memory use";
+	if (channel == CHANNEL_GPU_MEMORY_FULL && !total)
+		return count == 1 ? "the GPU does not tell how much memory it has"
+				  : "not every GPU tells how much memory it has";
 	if (channel == CHANNEL_GPU_ENERGY && !energy)
 		return count == 1 ? "the GPU tells neither energy nor power"
 				  : "not every GPU tells its energy or power";

@@ -1,8 +1,9 @@
 /*
  * gpu.h - what the GPU probes have in common: several devices make one channel.
  *
- * Utilisation is the mean over the devices, memory and energy are sums. A channel needs every device: a sum that leaves
- * one out would look like a measurement.
+ * Utilisation is the mean over the devices, memory and energy are sums. How full the memory is, is asked of the fullest
+ * device: one that runs out is not helped by what another has left. A channel needs every device: a sum that leaves one out
+ * would look like a measurement.
  */
 #ifndef PITOT_PROBE_GPU_H
 #define PITOT_PROBE_GPU_H
@@ -17,10 +18,10 @@ enum gpu_energy { GPU_NO_ENERGY, GPU_ENERGY_COUNTER, GPU_ENERGY_POWER /* power Ã
 struct gpu_device {
 	char name[64];
 	/* What it gives at all; decided at open. */
-	bool has_util, has_memory;
+	bool has_util, has_memory, has_memory_total;
 	enum gpu_energy energy;
 	/* The last reading; NAN where it failed. */
-	double util_percent, memory_bytes, energy_j;
+	double util_percent, memory_bytes, memory_total_bytes, energy_j;
 	struct energy_counter counter;
 	struct power_integral integral;
 };

@@ -83,7 +83,7 @@ static char *find_program(const char *name)
 static int spawn(const char *program, pid_t *pid, int write_end)
 {
 	char *argv[] = {"nvidia-smi",
-			"--query-gpu=index,count,utilization.gpu,memory.used,power.draw",
+			"--query-gpu=index,count,utilization.gpu,memory.used,memory.total,power.draw",
 			"--format=csv,noheader,nounits",
 			"-lms",
 			"500",
@@ -154,16 +154,16 @@ static struct gpu_device *line_device(struct smi *smi, char **fields, int before
 	while (smi->devices.len < (size_t)count) {
 		struct gpu_device *device = vec_add(&smi->devices);
 		snprintf(device->name, sizeof(device->name), "NVIDIA GPU");
-		device->util_percent = device->memory_bytes = device->energy_j = NAN;
+		device->util_percent = device->memory_bytes = device->memory_total_bytes = device->energy_j = NAN;
 	}
 	return &smi->devices.items[(size_t)index];
 }
 
-/* "0, 1, 35, 1024, 87.50": index, count, percent, MiB, watts; "[N/A]" for what the device does not tell. Spoils the
- * line; false: not a reading. */
+/* "0, 1, 35, 1024, 81920, 87.50": index, count, percent, MiB in use and in all, watts; "[N/A]" for what the device does
+ * not tell. Spoils the line; false: not a reading. */
 static bool take_line(struct smi *smi, char *line, uint64_t now_ns)
 {
-	enum { INDEX_AND_COUNT = 2, FIGURES = 3, FIELDS = INDEX_AND_COUNT + FIGURES };
+	enum { INDEX_AND_COUNT = 2, FIGURES = 4, FIELDS = INDEX_AND_COUNT + FIGURES };
 	char *fields[FIELDS + 1];
 	int count = 0;
 	for (char *rest = line, *field; count <= FIELDS && (field = strsep(&rest, ","));)
@@ -176,9 +176,11 @@ static bool take_line(struct smi *smi, char *line, uint64_t now_ns)
 	char **figures = fields + count - FIGURES;
 	device->util_percent = field_number(figures[0]);
 	device->memory_bytes = field_number(figures[1]) * 1024 * 1024;
-	double watts = field_number(figures[2]);
+	device->memory_total_bytes = field_number(figures[2]) * 1024 * 1024;
+	double watts = field_number(figures[3]);
 	device->has_util |= !isnan(device->util_percent);
 	device->has_memory |= !isnan(device->memory_bytes);
+	device->has_memory_total |= device->memory_total_bytes > 0;
 	if (!isnan(watts)) {
 		device->energy = GPU_ENERGY_POWER;
 		power_integral_advance(&device->integral, watts, now_ns);

@@ -109,11 +109,13 @@ static void read_device(struct nvml *nvml, size_t i)
 	struct nvml_memory memory;
 	unsigned long long energy_mj;
 	unsigned power_mw;
-	device->util_percent = device->memory_bytes = device->energy_j = NAN;
+	device->util_percent = device->memory_bytes = device->memory_total_bytes = device->energy_j = NAN;
 	if (device->has_util && nvml->utilization(handle, &rates) == NVML_SUCCESS)
 		device->util_percent = rates.gpu;
-	if (device->has_memory && nvml->memory(handle, &memory) == NVML_SUCCESS)
+	if (device->has_memory && nvml->memory(handle, &memory) == NVML_SUCCESS) {
 		device->memory_bytes = (double)memory.used;
+		device->memory_total_bytes = (double)memory.total;
+	}
 	if (device->energy == GPU_ENERGY_COUNTER && nvml->energy_mj(handle, &energy_mj) == NVML_SUCCESS) {
 		energy_counter_advance(&device->counter, energy_mj);
 		device->energy_j = (double)device->counter.total / 1e3;
@@ -136,6 +138,7 @@ static void examine_device(struct nvml *nvml, nvml_device handle)
 		snprintf(device->name, sizeof(device->name), "NVIDIA GPU");
 	device->has_util = nvml->utilization(handle, &rates) == NVML_SUCCESS;
 	device->has_memory = nvml->memory(handle, &memory) == NVML_SUCCESS;
+	device->has_memory_total = device->has_memory && memory.total > 0;
 	if (nvml->energy_mj(handle, &energy_mj) == NVML_SUCCESS)
 		device->energy = GPU_ENERGY_COUNTER;
 	else if (nvml->power_mw(handle, &power_mw) == NVML_SUCCESS)

@@ -37,6 +37,7 @@
 	X(ENERGY_DRAM, COUNTER, "power_dram", JOULES, ENERGY_DRAM, COUNT)                                              \
 	X(GPU_UTIL, GAUGE, "gpu_util", PERCENT, GPU_UTIL_AVG, GPU_UTIL_MAX)                                            \
 	X(GPU_MEMORY, GAUGE, "gpu_memory", BYTES, COUNT, GPU_MEMORY_PEAK)                                              \
+	X(GPU_MEMORY_FULL, GAUGE, "gpu_memory_full", PERCENT, COUNT, GPU_MEMORY_PERCENT_MAX)                           \
 	X(GPU_ENERGY, COUNTER, "gpu_power", JOULES, GPU_ENERGY, COUNT)
 
 enum probe_channel {

@@ -68,7 +68,9 @@ static const struct block_line lines[] = {
 	{"GPU",
 	 METRIC_GPU_UTIL_AVG,
 	 "",
-	 {{"at most ", METRIC_GPU_UTIL_MAX, ""}, {"memory ", METRIC_GPU_MEMORY_PEAK, ""}}},
+	 {{"at most ", METRIC_GPU_UTIL_MAX, ""},
+	  {"memory ", METRIC_GPU_MEMORY_PEAK, ""},
+	  {"the fullest ", METRIC_GPU_MEMORY_PERCENT_MAX, ""}}},
 };
 
 static void put_head(struct flow *flow, const struct term *term, const char *label, const char *value)

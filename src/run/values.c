@@ -227,7 +227,8 @@ static void set_gauge(struct live *live, int channel, struct metric_value *value
 /* A stage may say that its GPU is of no interest. */
 static void gpu_values(const struct live *live, struct metric_value *values)
 {
-	static const int gpu[] = {METRIC_GPU_UTIL_AVG, METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK, METRIC_GPU_ENERGY};
+	static const int gpu[] = {METRIC_GPU_UTIL_AVG, METRIC_GPU_UTIL_MAX, METRIC_GPU_MEMORY_PEAK,
+				  METRIC_GPU_MEMORY_PERCENT_MAX, METRIC_GPU_ENERGY};
 	if (live->spec->profile.gpu != 0)
 		return;
 	for (size_t i = 0; i < sizeof(gpu) / sizeof(gpu[0]); i++)

@@ -8,6 +8,7 @@
  *	name.0=…          of the device 0
  *	util.0=35         percent
  *	memory.0=1048576  bytes in use
+ *	total.0=4194304   bytes in all; 80 GiB where it is missing
  *	energy.0=5000     millijoules
  *	power.0=80000     milliwatts
  *	shutdown=FILE     created by nvmlShutdown
@@ -122,7 +123,8 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates)
 
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *memory)
 {
-	memory[0] = 80ull << 30;
+	if (find_number("total", device, &memory[0]) != SUCCESS)
+		memory[0] = 80ull << 30;
 	memory[1] = 1;
 	return find_number("memory", device, &memory[2]);
 }

@@ -90,6 +90,27 @@ static void nvml_averages_use_and_sums_memory_and_energy(void **state)
 	nvml.probe->close(nvml.state);
 }
 
+static void memory_is_as_full_as_on_the_fullest_device(void **state)
+{
+	struct fixture *fixture = *state;
+	tree_write(&fixture->sys, "nvml",
+		   "count=3\nmemory.0=100\ntotal.0=1000\nmemory.1=970\ntotal.1=1000\nmemory.2=2000\ntotal.2=8000\n");
+	struct opened nvml = open_probe(&probe_nvml);
+	struct probe_frame frame = read_probe(&nvml);
+	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY], 3070, 0);
+	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY_FULL], 97, 1e-9);
+	/* One that cannot be read might be the fullest. */
+	tree_write(&fixture->sys, "nvml", "count=3\nmemory.0=100\ntotal.0=1000\nmemory.1=970\ntotal.1=1000\n");
+	assert_false(read_probe(&nvml).known[CHANNEL_GPU_MEMORY_FULL]);
+	nvml.probe->close(nvml.state);
+	tree_write(&fixture->sys, "nvml", "count=2\nmemory.0=1\nmemory.1=1\ntotal.1=0\n");
+	nvml = open_probe(&probe_nvml);
+	assert_false(read_probe(&nvml).known[CHANNEL_GPU_MEMORY_FULL]);
+	assert_string_equal(nvml.probe->lacks(nvml.state, CHANNEL_GPU_MEMORY_FULL),
+			    "not every GPU tells how much memory it has");
+	nvml.probe->close(nvml.state);
+}
+
 static void nvml_falls_back_to_power_and_says_so(void **state)
 {
 	struct fixture *fixture = *state;
@@ -216,8 +237,10 @@ static bool is_eighty_percent(const struct probe_frame *frame)
 
 static bool is_unknown(const struct probe_frame *frame)
 {
-	return !frame->known[CHANNEL_GPU_UTIL] && !frame->known[CHANNEL_GPU_MEMORY] &&
-	       !frame->known[CHANNEL_GPU_ENERGY];
+	for (const int *channel = gpu_channels; *channel >= 0; channel++)
+		if (frame->known[*channel])
+			return false;
+	return true;
 }
 
 static pid_t program_pid(const struct fixture *fixture)
@@ -233,18 +256,19 @@ static pid_t program_pid(const struct fixture *fixture)
 static void nvidia_smi_is_one_child_whose_lines_are_followed_and_which_ends_at_close(void **state)
 {
 	struct fixture *fixture = *state;
-	make_program(fixture, "0, 2, 35, 1024, 80.50\\n1, 2, 45, 1, 19.50\\n");
+	make_program(fixture, "0, 2, 35, 1024, 4096, 80.50\\n1, 2, 45, 1, 4, 19.50\\n");
 	struct opened smi = open_probe(&probe_nvidia_smi);
 	assert_string_equal(smi.source, "nvidia-smi, 2 × NVIDIA GPU, whole device; energy = power × time");
 	struct probe_frame frame = read_probe(&smi);
 	assert_float_equal(frame.value[CHANNEL_GPU_UTIL], 40, 1e-9);
 	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY], 1025.0 * 1024 * 1024, 0);
+	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY_FULL], 25, 1e-9);
 	assert_true(frame.known[CHANNEL_GPU_ENERGY]);
 	int fifo = open(tree_path(&fixture->sys, "fifo"), O_RDWR | O_CLOEXEC);
 	pid_t pid = program_pid(fixture);
 	/* In pieces that do not end where lines end. */
 	assert_int_equal(write(fifo, "0, 2, 70, 10", 12), 12);
-	assert_int_equal(write(fifo, "24, 80.50\n1, 2, 90, 1, 19.50\n", 29), 29);
+	assert_int_equal(write(fifo, "24, 4096, 80.50\n1, 2, 90, 1, 4, 19.50\n", 38), 38);
 	assert_true(await(&smi, is_eighty_percent));
 	assert_int_equal(program_pid(fixture), pid);
 	smi.probe->close(smi.state);
@@ -256,7 +280,7 @@ static void nvidia_smi_is_one_child_whose_lines_are_followed_and_which_ends_at_c
 static void nvidia_smi_energy_is_power_times_time_up_to_the_reading(void **state)
 {
 	struct fixture *fixture = *state;
-	make_program(fixture, "0, 1, 35, 1024, 100\\n");
+	make_program(fixture, "0, 1, 35, 1024, 2048, 100\\n");
 	struct opened smi = open_probe(&probe_nvidia_smi);
 	struct probe_frame before = read_probe(&smi);
 	uint64_t begin_ns = clock_mono_ns();
@@ -272,7 +296,7 @@ static void nvidia_smi_energy_is_power_times_time_up_to_the_reading(void **state
 static void nvidia_smi_that_falls_silent_or_ends_is_unknown(void **state)
 {
 	struct fixture *fixture = *state;
-	make_program(fixture, "0, 1, 80, 1024, 100\\n");
+	make_program(fixture, "0, 1, 80, 1024, 2048, 100\\n");
 	struct opened silent = open_probe(&probe_nvidia_smi);
 	assert_true(await(&silent, is_eighty_percent));
 	assert_true(await(&silent, is_unknown));
@@ -288,10 +312,11 @@ static void nvidia_smi_that_falls_silent_or_ends_is_unknown(void **state)
 static void nvidia_smi_leaves_out_what_the_device_does_not_tell(void **state)
 {
 	struct fixture *fixture = *state;
-	make_program(fixture, "0, 1, [N/A], 1024, [Not Supported]\\n");
+	make_program(fixture, "0, 1, [N/A], 1024, [N/A], [Not Supported]\\n");
 	struct opened smi = open_probe(&probe_nvidia_smi);
 	assert_non_null(smi.probe->lacks(smi.state, CHANNEL_GPU_UTIL));
 	assert_non_null(smi.probe->lacks(smi.state, CHANNEL_GPU_ENERGY));
+	assert_non_null(smi.probe->lacks(smi.state, CHANNEL_GPU_MEMORY_FULL));
 	assert_null(smi.probe->lacks(smi.state, CHANNEL_GPU_MEMORY));
 	smi.probe->close(smi.state);
 }
@@ -310,7 +335,7 @@ static void nvidia_smi_without_driver_gives_the_programs_own_words(void **state)
 static void nvidia_smi_is_not_started_where_the_library_serves(void **state)
 {
 	struct fixture *fixture = *state;
-	make_program(fixture, "0, 1, 35, 1024, 100\\n");
+	make_program(fixture, "0, 1, 35, 1024, 2048, 100\\n");
 	tree_write(&fixture->sys, "nvml",
 		   "count=1\nutil.0=1\nmemory.0=5\n"); /* and no energy, which does not change that */
 	struct probe_set *set = probe_set_open(true);
@@ -340,10 +365,15 @@ static void amdgpu_reads_cards_of_its_vendor_only(void **state)
 	tree_write(&fixture->sys, "class/drm/card1/device/hwmon/hwmon3/power1_average", "5000000\n");
 	struct opened amdgpu = open_probe(&probe_amdgpu);
 	assert_string_equal(amdgpu.source, "amdgpu, AMD GPU, whole device");
+	assert_non_null(amdgpu.probe->lacks(amdgpu.state, CHANNEL_GPU_MEMORY_FULL));
+	amdgpu.probe->close(amdgpu.state);
+	tree_write(&fixture->sys, "class/drm/card1/device/mem_info_vram_total", "16384\n");
+	amdgpu = open_probe(&probe_amdgpu);
 	tree_write(&fixture->sys, "class/drm/card1/device/hwmon/hwmon3/energy1_input", "3500000\n");
 	struct probe_frame frame = read_probe(&amdgpu);
 	assert_float_equal(frame.value[CHANNEL_GPU_UTIL], 30, 0);
 	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY], 4096, 0);
+	assert_float_equal(frame.value[CHANNEL_GPU_MEMORY_FULL], 25, 1e-9);
 	assert_float_equal(frame.value[CHANNEL_GPU_ENERGY], 2.5, 1e-9);
 	amdgpu.probe->close(amdgpu.state);
 }
@@ -367,6 +397,7 @@ static void amdgpu_without_energy_counter_uses_power_and_says_so(void **state)
 
 static const struct CMUnitTest tests[] = {
 	TEST(nvml_averages_use_and_sums_memory_and_energy),
+	TEST(memory_is_as_full_as_on_the_fullest_device),
 	TEST(nvml_falls_back_to_power_and_says_so),
 	TEST(nvml_reading_that_fails_on_one_device_is_unknown),
 	TEST(nvml_names_what_the_devices_do_not_tell),
