@@ -297,17 +297,37 @@ static void add_processes(struct span_building *building)
 		report->threads += span_inside_counts(building, building->data->threads.items[i].process_id);
 }
 
+static bool has_spans(const struct span_data *data, int64_t stage_id)
+{
+	for (size_t i = 0; i < data->processes.len; i++)
+		if (data->processes.items[i].stage_id == stage_id)
+			return true;
+	return false;
+}
+
+/* A repetition that recorded nothing (`pitot features` watches one run of several) says nothing about what an operator takes. */
+static size_t choose_repetitions(const struct span_data *data, const int64_t *ids, size_t count, int64_t *out)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (has_spans(data, ids[i]))
+			out[kept++] = ids[i];
+	return kept;
+}
+
 struct span_report *span_report_new(const struct span_data *data, const struct profile_data *profile,
 				    const int64_t *ids, size_t count)
 {
-	struct span_building building = {.data = data, .ids = ids, .id_count = count};
-	building.report = mem_alloc(sizeof(*building.report));
-	building.report->repetitions = (int)count;
-	add_processes(&building);
-	if (!building.report->processes) {
-		span_report_free(building.report);
+	int64_t *chosen = mem_alloc((count + 1) * sizeof(*chosen));
+	struct span_building building = {.data = data, .ids = chosen};
+	building.id_count = choose_repetitions(data, ids, count, chosen);
+	if (!building.id_count) {
+		free(chosen);
 		return NULL;
 	}
+	building.report = mem_alloc(sizeof(*building.report));
+	building.report->repetitions = (int)building.id_count;
+	add_processes(&building);
 	building.lines = mem_alloc((data->operators.len + 1) * sizeof(size_t));
 	add_operators(&building);
 	sort_lines(&building);
@@ -321,6 +341,7 @@ struct span_report *span_report_new(const struct span_data *data, const struct p
 	add_gauges(&building);
 	add_memory(&building);
 	free(building.lines);
+	free(chosen);
 	return building.report;
 }
 

@@ -2,7 +2,7 @@
  * span_report.h - what a stage's spans say: its operators as a tree, with time, rates, percentiles and trend; its chunks.
  *
  * Operators of the same path are one line, whatever processes and threads they ran in. Times and counts are of one repetition:
- * the mean over the repetitions that count; chunks are those of the last. Threads run side by side, so the operators' times may
+ * the mean over the repetitions that count and recorded spans; chunks are those of the last of these. Threads run side by side, so the operators' times may
  * add up to more than the stage took. Pure.
  */
 #ifndef PITOT_ANALYZE_SPAN_REPORT_H

@@ -93,6 +93,22 @@ static void spans_of_another_stage_are_not_this_ones(void **state)
 	span_data_free(data);
 }
 
+static void repetitions_without_spans_do_not_make_operators_cheaper(void **state)
+{
+	(void)state;
+	struct span_data *data = data_new();
+	const int64_t three[] = {1, 2, 3};
+	add_operator(data, 0, "read", 300 * MILLI, 30);
+	add_chunk(data, 0, 10 * MILLI, 100, 1000, SPAN_UNKNOWN);
+	struct span_report *report = span_report_new(data, NULL, three, 3);
+	assert_int_equal(report->repetitions, 1);
+	assert_true(fabs(report->operators.items[0].calls - 30) < 1e-9);
+	assert_true(fabs(report->operators.items[0].total_s - 0.3) < 1e-9);
+	assert_int_equal(report->chunks.len, 1);
+	span_report_free(report);
+	span_data_free(data);
+}
+
 static void percentiles_need_enough_values(void **state)
 {
 	(void)state;
@@ -256,6 +272,7 @@ static void healthy_chunks_are_left_alone(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(operators_of_one_path_are_one_line),
 	cmocka_unit_test(spans_of_another_stage_are_not_this_ones),
+	cmocka_unit_test(repetitions_without_spans_do_not_make_operators_cheaper),
 	cmocka_unit_test(percentiles_need_enough_values),
 	cmocka_unit_test(parts_of_two_threads_make_one_chunk_unless_both_have_rows),
 	cmocka_unit_test(samples_count_for_the_span_around_them),
