@@ -10,6 +10,7 @@
 #include "cmd/features.h"
 #include "run/git.h"
 #include "store/history.h"
+#include "store/limit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -197,6 +198,30 @@ static void store_all_quality(struct features_job *job)
 	}
 }
 
+static void store_limits(struct features_job *job)
+{
+	struct err err;
+	for (size_t i = 0; i < job->constraints.items.len; i++) {
+		const struct study_constraint *item = &job->constraints.items.items[i];
+		struct limit_trial trial = {.chunk_asked = item->chunk_asked,
+					    .memory_limit_bytes = (uint64_t)(item->memory_mb * (1 << 20)),
+					    .compute_limit = item->compute,
+					    .chunk_rows = item->chunk_rows,
+					    .rows = item->rows,
+					    .latency_s = item->latency_s,
+					    .rows_per_s = item->rows_s,
+					    .chunk_latency_s = item->chunk_latency_s,
+					    .memory_peak_bytes = item->known ? (double)item->memory_peak_bytes : NAN,
+					    .r2 = item->r2,
+					    .rmse = item->rmse,
+					    .pareto = item->pareto,
+					    .failure = item->failure};
+		if (!item->known && !item->failure)
+			trial.failure = (char *)"nothing was read";
+		keep(job, store_limit_trial(job->store, &trial, &err), &err);
+	}
+}
+
 void features_store_close(struct features_job *job, enum stage_status status)
 {
 	struct err err;
@@ -205,6 +230,7 @@ void features_store_close(struct features_job *job, enum stage_status status)
 	store_runs(job, ENGINE_BATCH, &job->benchmark.batch);
 	store_runs(job, ENGINE_STREAMING, &job->benchmark.streaming);
 	store_all_quality(job);
+	store_limits(job);
 	keep(job, store_finish(job->store, status, clock_mono_ns() - job->start_mono_ns, &err), &err);
 	job->store = NULL;
 }

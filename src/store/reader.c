@@ -54,7 +54,20 @@ static const struct {
 	      {"memory_bucket", 3},
 	      {"memory_point", 3},
 	      {"memory_growth", 3},
-	      {"memory_resident", 3}};
+	      {"memory_resident", 3},
+	      /* spans */
+	      {"span_process", 3},
+	      {"span_thread", 3},
+	      {"operator", 3},
+	      {"operator_duration", 3},
+	      {"span", 3},
+	      {"chunk", 3},
+	      {"chunk_operator", 3},
+	      {"span_counter", 3},
+	      {"span_gauge", 3},
+	      {"span_gauge_point", 3},
+	      {"span_snapshot", 3},
+	      {"limit_trial", 4}};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)

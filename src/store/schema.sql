@@ -1,4 +1,4 @@
--- schema.sql - the run file: one SQLite database per run, schema version 3.
+-- schema.sql - the run file: one SQLite database per run, schema version 4.
 --
 -- Compiled into pitot as a string and executed once, when a run file is made. docs/run-file.md describes every table,
 -- column and view; a test holds the two together.
@@ -15,9 +15,10 @@
 -- A reader accepts a file by application_id ("Pito") and user_version; later versions add tables and columns.
 --   2        the code profile: profile_process, profile_thread, frame, stack, task, cpu_sample, source_line, profile_gap
 --   3        spans (schema_span.sql), allocations (schema_memory.sql), models (schema_model.sql)
+--   4        the constraint experiment of `pitot features` (schema_limit.sql)
 
 PRAGMA application_id = 0x5069746F;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- Exactly one row: what was run, by which pitot, where and how.
 CREATE TABLE run (

@@ -57,6 +57,9 @@
 	X(PROFILE_GAP, "INSERT INTO profile_gap (stage_id, pid, command, reason, cpu_s) VALUES (?, ?, ?, ?, ?)")       \
 	MEMORY_STATEMENT_LIST(X)                                                                                       \
 	SPAN_STATEMENT_LIST(X)                                                                                         \
+	X(LIMIT_TRIAL, "INSERT INTO limit_trial (chunk_asked, memory_limit_bytes, compute_limit, chunk_rows, rows,"    \
+	               " latency_s, rows_per_s, chunk_latency_s, memory_peak_bytes, r2, rmse, pareto, failure)"        \
+	               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                              \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                                    \
 	X(COMMIT, "COMMIT")
 /* clang-format on */
