@@ -129,7 +129,11 @@ static void put_problems(struct json *json, const struct run_problems *problems)
 static const struct part {
 	const char *key;
 	int (*put)(struct json *json, const struct opened_run *run, struct err *err);
-} parts[] = {{"timeline", page_timeline}, {"spans", page_spans}, {"memory", page_memory}, {"models", page_models}};
+} parts[] = {{"timeline", page_timeline},
+	     {"spans", page_spans},
+	     {"memory", page_memory},
+	     {"models", page_models},
+	     {"trials", page_trials}};
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
 static void make_part(const struct part *part, const struct opened_run *run, struct run_problems *problems,

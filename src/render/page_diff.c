@@ -32,6 +32,10 @@ static int put_side(struct json *json, const struct side *side, struct err *err)
 	if (run) {
 		report_compute(run, &report);
 		json_put_integer(json, "repetitions", (int64_t)(report.total.n ? report.total.n : 1));
+		json_array_begin(json, "stages");
+		for (size_t i = 0; i < report.stages.len; i++)
+			json_put_string(json, NULL, report.stages.items[i].name);
+		json_array_end(json);
 		page_code(json, &report, profile, &page_limits_side);
 		report_fini(&report);
 	}

@@ -33,6 +33,7 @@ int page_timeline(struct json *json, const struct opened_run *run, struct err *e
 int page_spans(struct json *json, const struct opened_run *run, struct err *err);
 int page_memory(struct json *json, const struct opened_run *run, struct err *err);
 int page_models(struct json *json, const struct opened_run *run, struct err *err);
+int page_trials(struct json *json, const struct opened_run *run, struct err *err);
 
 /* A row of "frames". */
 void page_put_frame(struct json *json, struct page_strings *strings, const struct profile_frame *frame);

@@ -31,14 +31,31 @@ static void put_known(struct json *json, uint64_t value)
 		json_put_integer(json, NULL, (int64_t)value);
 }
 
-static void put_owners(struct json *json, const struct report *report, const struct span_data *data)
+static const struct stage_row *stage_of(const struct run_record *record, int64_t id)
+{
+	for (size_t i = 0; i < record->stages.len; i++)
+		if (record->stages.items[i].row.id == id)
+			return &record->stages.items[i].row;
+	return NULL;
+}
+
+/* What ran to warm up belongs to no stage of the report. */
+static void put_stage(struct json *json, const struct opened_run *run, int64_t id)
+{
+	const struct stage_row *stage = stage_of(run->record, id);
+	json_put_integer(json, "stage", stage && !stage->warmup ? page_stage_of(&run->report, id) : -1);
+	json_put_integer(json, "repetition", stage ? stage->repetition : 0);
+}
+
+static void put_owners(struct json *json, const struct opened_run *run, const struct span_data *data)
 {
 	json_array_begin(json, "processes");
 	for (size_t i = 0; i < data->processes.len; i++) {
 		const struct span_process *process = &data->processes.items[i];
 		json_object_begin(json, NULL);
-		json_put_integer(json, "stage", page_stage_of(report, process->stage_id));
+		put_stage(json, run, process->stage_id);
 		json_put_integer(json, "pid", process->pid);
+		put_name(json, "executable", process->executable);
 		json_put_string(json, "source", process->source);
 		json_put_integer(json, "recorded", (int64_t)process->recorded);
 		json_put_integer(json, "lost", (int64_t)process->lost);
@@ -66,6 +83,7 @@ static void put_operators(struct json *json, const struct span_data *data)
 		json_object_begin(json, NULL);
 		json_put_integer(json, "parent", row->parent - 1);
 		json_put_integer(json, "process", row->process_id - 1);
+		json_put_integer(json, "lane", row->lane);
 		put_name(json, "name", row->name);
 		put_name(json, "path", row->path);
 		json_put_integer(json, "calls", (int64_t)row->calls);
@@ -181,7 +199,7 @@ int page_spans(struct json *json, const struct opened_run *run, struct err *err)
 	}
 	int64_t *index = mem_alloc((data->chunks.len + 1) * sizeof(*index));
 	json_object_begin(json, NULL);
-	put_owners(json, &run->report, data);
+	put_owners(json, run, data);
 	put_operators(json, data);
 	put_spans(json, data);
 	put_chunks(json, data, index);

@@ -1,7 +1,9 @@
 // page.mjs [TEST...] - the page as a person uses it, in a real Chromium; every number is compared with the JSON report.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { axeSource, file, json, make, near, open, page, pitot, pitotFails, record, rows, runAll } from "./harness.mjs";
+import path from "node:path";
+import { axeSource, file, here, json, make, near, open, page, pitot, pitotFails, record, rows, runAll } from "./harness.mjs";
 import { served } from "./served.mjs";
 import { speed } from "./speed.mjs";
 
@@ -224,6 +226,81 @@ const tests = {
 		});
 	},
 
+	async the_overview_names_the_functions_with_the_most_time() {
+		const python = json("a.pitot", "--view", "python").stages.flatMap((stage) => stage.profile?.functions_by_self ?? []);
+		await open(page("a.pitot"), async (tab) => {
+			const shown = await rows(tab, "Functions with the most CPU time");
+			const most = python.sort((a, b) => b.self.seconds - a.self.seconds)[0];
+			assert.equal(shown[0][0].text, most.function);
+			near(shown[0][1].value, most.self.seconds, 0.01);
+			await tab.click('table[aria-label="Functions with the most CPU time"] tbody tr:first-child');
+			assert.ok((await hash(tab)).startsWith("#code?") && (await hash(tab)).includes(`function=${most.function}`));
+		});
+	},
+
+	async spans_make_a_flame_graph_by_wall_time() {
+		await open(page("depths.pitot") + "#code?weight=wall", async (tab) => {
+			const spans = json("depths.pitot").stages[0].spans.operators, total = async () => Number(await tab.getAttribute("#flame-summary", "data-value"));
+			near(await total(), spans.find((one) => one.path === "chunk").total_s, 1e-6);
+			const own = Object.fromEntries((await rows(tab, "Operators in spans")).map((row) => [row[0].text, row]));
+			for (const one of spans) {
+				near(own[one.name][1].value, one.self_s, 1e-6);
+				near(own[one.name][2].value, one.total_s, 1e-6);
+			}
+			const tree = await graph(tab, () => { const { tree, flame } = window.pitotPage.app.current; return Array.from(tree.parent, (parent, i) => i ? [flame.nameOf(i), parent ? flame.nameOf(parent) : ""] : null).slice(1); });
+			assert.deepEqual(tree.sort(), [["chunk", ""], ["encode", "chunk"], ["read", "chunk"]]);
+			assert.equal(await tab.locator('select[name="frames"]').count(), 0);
+			await tab.evaluate(() => window.pitotPage.set({ stage: "wait" }));
+			assert.equal(await total(), 0);
+			// Ten chunks of 7 ms: the spans of a range are those inside it.
+			const start = json("depths.pitot").stages[0].start_s;
+			await tab.evaluate((from) => window.pitotPage.set({ stage: "", from: String(from), to: String(from + 0.07) }), start);
+			near(await total(), 0.07, 0.01);
+			await tab.fill('input[name="search"]', "read");
+			near(Number(await tab.getAttribute("#found", "data-value")), 0.02, 0.01);
+		});
+	},
+
+	async a_run_without_spans_says_why_there_is_no_wall_time() {
+		await open(page("a.pitot") + "#code", async (tab) => {
+			assert.ok((await text(tab, "#absent-weight")).includes("no spans"));
+			assert.equal(await tab.locator('select[name="weight"]').count(), 0);
+		});
+		await open(page("depths.pitot") + "#code", async (tab) => assert.equal(await text(tab, "#absent-weight"), ""));
+	},
+
+	async the_constraint_experiment_is_a_chart_and_a_table() {
+		execFileSync("sh", ["-c", `python3 ../../examples/features/generate.py 3000 >"$1"`, "sh", file("players.csv")], { cwd: here });
+		pitot("features", file("players.csv"), "--recipe", "../../examples/features/nba2k.yaml", "--output-dir", file("features"), "--history", file("features-history"), "--benchmark-runs", "2", "--quiet");
+		const run = path.join("features-history", fs.readdirSync(file("features-history")).find((name) => name.endsWith(".pitot")));
+		const [head, ...lines] = fs.readFileSync(file("features/benchmarks/constraint_experiment.csv"), "utf8").trim().split("\n").map((line) => line.split(","));
+		const column = (name) => lines.map((line) => line[head.indexOf(name)]);
+		await open(page(run) + "#operators", async (tab) => {
+			await tab.click('#trials >> text=more rows');
+			const byRate = (list) => list.map(Number).sort((a, b) => b - a), shown = await rows(tab, "Limits");
+			assert.deepEqual(shown.map((row) => row[4].value), byRate(column("throughput_rows_s")));
+			assert.deepEqual(shown.map((row) => row[5].value).sort(), column("mean_chunk_latency_s").map(Number).sort());
+			shown.forEach((row) => near(row[6].value / 1048576, Number(column("memory_peak_mb")[column("throughput_rows_s").findIndex((rate) => Number(rate) === row[4].value)]), 1e-6));
+			const best = column("pareto_optimal").filter((value) => value === "true").length;
+			assert.equal(shown.filter((row) => row[0].value === 1).length, best);
+			// Not beaten is another shape, not only another colour.
+			assert.equal(await tab.locator("#trials path.trial.best").count(), best);
+			assert.equal(await tab.locator("#trials circle.trial").count(), lines.length - best);
+			await tab.hover("#trials path.trial.best >> nth=-1");
+			assert.ok(/rows a chunk.*Rows per second.*Peak memory/s.test(await text(tab, ".bubble")));
+			await tab.selectOption('select[name="across"]', "memory");
+			await tab.selectOption('select[name="up"]', "r2");
+			assert.ok((await hash(tab)).includes("across=memory") && (await hash(tab)).includes("up=r2"));
+			assert.ok((await tab.textContent("#trials svg")).includes("Peak memory (less is better)"));
+			await tab.click("#trials .copy");
+			assert.equal((await tab.evaluate(() => window.copied)).trim().split("\n").length, lines.length + 1);
+			await accessible(tab, "limits");
+		});
+		// Operators are those of the one run that was watched, not a part of it for each of the others.
+		const calls = json(run).stages.find((stage) => stage.stage === "streaming").spans.operators.map((one) => [one.path, one.calls]);
+		await open(page(run) + "#operators?stage=streaming", async (tab) => assert.deepEqual((await rows(tab, "Operators")).map((row) => [row[0].text, row[1].value]).sort(), calls.sort()));
+	},
+
 	async memory_is_weighed_by_peak_leaks_and_churn() {
 		const mib = 1 << 20;
 		await open(page("depths.pitot") + "#code", async (tab) => {
@@ -276,6 +353,13 @@ const tests = {
 			await tab.click("text=Flame graph");
 			near(Number(await tab.getAttribute("#flame-summary", "data-value")), seconds("b.pitot"), 0.001);
 			near(await graph(tab, () => window.pitotPage.app.current.tree.totalA[0]), seconds("a.pitot"), 0.001);
+			const of = (run, name) => json(run).stages.find((stage) => stage.stage === name).profile.seconds;
+			for (const stage of ["compute", "spawn"]) {
+				await tab.selectOption('select[name="stage"]', stage);
+				near(Number(await tab.getAttribute("#flame-summary", "data-value")), of("b.pitot", stage), 0.001);
+				near(await graph(tab, () => window.pitotPage.app.current.tree.totalA[0]), of("a.pitot", stage), 0.001);
+			}
+			assert.ok((await hash(tab)).includes("stage=spawn"));
 		});
 	},
 

@@ -9,6 +9,7 @@ export interface Weighted { code: Code; self: Float64Array; samples: Float64Arra
 
 export interface Filter {
 	stage: number; // -1: all
+	absent?: boolean; // what was chosen is not in this profile: nothing counts
 	process: number; // index; -1: all
 	thread: number;
 	range: [number, number] | null;
@@ -40,14 +41,16 @@ export interface Tree {
 
 export interface Key { name: string; module: string | null; file: string | null; line: number; kind: number; search: string }
 
-export const KINDS = ["native", "python", "jit", "kernel", "mark"];
+export const KINDS = ["native", "python", "jit", "kernel", "mark", "operator"];
+
+export const SPAN = 5;
 
 export function weigh(code: Code, filter: Filter): Weighted {
 	const self = new Float64Array(code.nodes.parent.length), samples = new Float64Array(self.length);
 	const weight = code.threads.map((thread, index) => {
 		const process = code.processes[thread.process];
 		const stage = process ? process.stage : -1;
-		if (filter.stage >= 0 && stage !== filter.stage) return 0;
+		if (filter.absent || (filter.stage >= 0 && stage !== filter.stage)) return 0;
 		if (filter.process >= 0 && thread.process !== filter.process) return 0;
 		if (filter.thread >= 0 && index !== filter.thread) return 0;
 		return filter.range ? 1 : 1 / Math.max(1, filter.repetitions(stage));
@@ -80,7 +83,7 @@ class Keys {
 
 	private one(code: Code, [kind, name, module, file, line]: Code["frames"][number]): number {
 		const python = kind === 1, want = this.shape.frames;
-		if (want === "python" && !python && kind !== 4) return -1;
+		if (want === "python" && !python && kind !== 4 && kind !== SPAN) return -1;
 		if (want === "native" && python) return -1;
 		const text = (index: number): string | null => index < 0 ? null : code.strings[index] ?? "";
 		const path = text(file) ?? text(module) ?? "";

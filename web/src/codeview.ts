@@ -15,20 +15,24 @@ export interface Source {
 	about: string;
 	weigh: () => Weighted;
 	other?: () => Weighted; // the older side of a comparison
+	note?: () => string | null; // what the reader of the sum should know
 }
 
 export interface Choices {
 	stages: { id: string; title: string }[];
 	processes: { id: string; title: string }[];
 	threads: { id: string; title: string }[];
+	absent?: string | null; // a weight that people look for and this run does not have, and why
 }
 
 const plain = (unit: string, value: number): string => unit === "s" ? seconds(value) : unit === "bytes" ? bytes(value) :
 	unit === "count" ? count(value) : quantity(value, unit);
 
+// Where there is nothing to choose (one thing, or all and the one) there is no choice.
 function choice(label: string, name: string, options: { id: string; title: string }[], fallback = ""): Child {
-	if (options.length < 2) return null;
-	const element = h("select", { name, onchange: () => set({ [name]: element.value, zoom: "" }) },
+	if (options.length < (options[0]?.id === "" ? 3 : 2)) return null;
+	// Threads are numbered per weight, so another weight begins with all of them.
+	const element = h("select", { name, onchange: () => set({ [name]: element.value, zoom: "", ...(name === "weight" ? { thread: "" } : {}) }) },
 		options.map((one) => h("option", { value: one.id, selected: (param(name) || fallback) === one.id }, clean(one.title, 80))));
 	return h("label", { class: "field" }, h("span", null, label), element);
 }
@@ -57,6 +61,7 @@ export class CodeView {
 	private readonly tools = h("div", { class: "tools" });
 	private readonly search: HTMLInputElement;
 	private readonly legend = h("p", { class: "legend dim" });
+	private readonly absent = h("p", { class: "dim note", id: "absent-weight" });
 	private readonly found = h("output", { class: "found", id: "found" });
 
 	constructor(private readonly sources: () => Source[], private readonly choices: () => Choices) {
@@ -64,7 +69,7 @@ export class CodeView {
 			onPick: (node) => this.pick(node), hint: (node) => this.hint(node) });
 		this.search = h("input", { type: "search", name: "search", placeholder: "regular expression", "aria-label": "Search functions",
 			value: param("search"), oninput: () => set({ search: this.search.value }) });
-		this.element = h("section", { class: "view code" }, this.tools, this.summary, this.crumbs, this.flame.element, this.legend, this.below);
+		this.element = h("section", { class: "view code" }, this.tools, this.summary, this.crumbs, this.flame.element, this.legend, this.absent, this.below);
 	}
 
 	// Draws what the address says; only what has changed since the last time.
@@ -75,7 +80,7 @@ export class CodeView {
 			reverse: param("reverse") === "1", merge: param("merge") === "1", matchNames: !!this.source.other };
 		const key = JSON.stringify([this.source.id, shape, param("stage"), param("process"), param("thread"), range()]);
 		this.drawTools(sources);
-		clear(this.legend, legend(!!this.source.other));
+		clear(this.legend, legend(this.source));
 		if (key !== this.shapeKey) {
 			this.shapeKey = key;
 			this.side = this.source.weigh();
@@ -92,17 +97,18 @@ export class CodeView {
 
 	private drawTools(sources: Source[]): void {
 		const focus = document.activeElement instanceof HTMLElement ? document.activeElement.getAttribute("name") : null;
-		const { stages, processes, threads } = this.choices();
+		const { stages, processes, threads, absent } = this.choices(), code = this.source.id !== "wall";
+		clear(this.absent, absent);
 		clear(this.tools,
 			choice("Weight", "weight", sources.map(({ id, title }) => ({ id, title })), sources[0]!.id),
 			choice("Stage", "stage", stages), choice("Process", "process", processes), choice("Thread", "thread", threads),
-			choice("Frames", "frames", [{ id: "both", title: "Python and native" }, { id: "python", title: "Python" },
+			code && choice("Frames", "frames", [{ id: "both", title: "Python and native" }, { id: "python", title: "Python" },
 				{ id: "native", title: "native" }], "both"),
 			choice("Root", "root", [{ id: "top", title: "above (icicle)" }, { id: "bottom", title: "below (flame)" }], "top"),
 			flag("Reverse", "reverse", "Functions that use the time themselves first, their callers behind them"),
 			flag("Merge recursion", "merge", "A function that calls itself is one frame"),
-			flag("Lines", "lines", "A frame for each line of a function"),
-			h("label", { class: "field grow" }, h("span", null, "Search"), this.search), this.found);
+			code && flag("Lines", "lines", "A frame for each line of a function"),
+			h("div", { class: "search" }, h("label", { class: "field grow" }, h("span", null, "Search"), this.search), this.found));
 		if (focus === "search") this.search.focus();
 		else if (focus) (this.tools.querySelector(`[name="${focus}"]`) as HTMLElement | null)?.focus();
 	}
@@ -132,7 +138,10 @@ export class CodeView {
 		const tree = this.tree!, chosen = range();
 		const parts = [`${plain(this.source.unit, tree.total[0]!)} of ${this.source.about}`];
 		if (chosen) parts.push(`from ${seconds(chosen[0])} to ${seconds(chosen[1])}`);
-		parts.push(`${count(tree.size - 1)} frames`);
+		if (tree.totalA.length) parts.push(`${plain(this.source.unit, tree.totalA[0]!)} in A (${signed(this.source.unit, tree.total[0]! - tree.totalA[0]!)})`);
+		parts.push(`${count(tree.size - 1)} frame${tree.size === 2 ? "" : "s"}`);
+		const note = this.source.note?.();
+		if (note) parts.push(note);
 		if (tree.rest > 0) parts.push(`${share(tree.rest / (tree.total[0] || 1))} in stacks too many to reverse`);
 		this.summary.textContent = tree.total[0]! > 0 ? parts.join(", ") + "." : "Nothing of this profile is in what was chosen.";
 		this.summary.setAttribute("data-value", String(tree.total[0]));
@@ -170,7 +179,7 @@ export class CodeView {
 		const tree = this.tree!, unit = this.source.unit, all = tree.total[0] || 1;
 		const key = node ? tree.keys[tree.key[node]!]! : null;
 		const lines: Child[] = [h("b", null, node ? clean(key!.name, 400) : "all"),
-			key ? h("p", { class: "dim" }, `${KINDS[key.kind]} \u00b7 ${clean(key.file ?? key.module ?? "", 200)}${key.line ? ":" + key.line : ""}`) : null,
+			key ? h("p", { class: "dim" }, [KINDS[key.kind], clean(key.file ?? key.module ?? "", 200) + (key.line ? ":" + key.line : "")].filter(Boolean).join(" \u00b7 ")) : null,
 			h("p", null, `${plain(unit, tree.total[node]!)} (${share(tree.total[node]! / all)}), ${plain(unit, tree.self[node]!)} in itself`)];
 		if (tree.totalA.length) lines.push(h("p", null,
 			`before ${plain(unit, tree.totalA[node]!)}, change ${signed(unit, tree.total[node]! - tree.totalA[node]!)}`));
@@ -182,7 +191,7 @@ export class CodeView {
 		if (!(tree.total[0]! > 0) && !tree.totalA.length) return clear(this.below);
 		const rows = functions(param("reverse") === "1" ? this.forwardTree() : tree);
 		const chosen = rows.find((row) => row.key.name === param("function"));
-		clear(this.below, this.functionTable(rows), chosen ? this.lineTable(chosen) : null);
+		clear(this.below, this.functionTable(rows), chosen && this.source.id !== "wall" ? this.lineTable(chosen) : null);
 	}
 
 	private forwardTree(): Tree {
@@ -191,18 +200,18 @@ export class CodeView {
 	}
 
 	private functionTable(rows: FunctionRow[]): HTMLElement {
-		const unit = this.source.unit, compared = this.tree!.totalA.length > 0;
+		const unit = this.source.unit, compared = this.tree!.totalA.length > 0, code = this.source.id !== "wall", title = code ? "Functions" : "Operators in spans";
 		const most = Math.max(...rows.map((row) => row.total), 1e-12);
 		const amount = (title: string, hint: string, value: (row: FunctionRow) => number) => ({ title, hint, number: true, value,
 			show: (row: FunctionRow) => bar(value(row) / most, plain(unit, value(row))), tip: (row: FunctionRow) => `${share(value(row) / (this.tree!.total[0] || 1))} of all` });
-		return h("section", { class: "panel" }, h("h2", null, "Functions"), table<FunctionRow>([
-			{ title: "Function", wide: true, value: (row) => row.key.name, show: (row) => h("code", null, clean(row.key.name, 160), row.key.line ? ":" + row.key.line : "") },
-			{ title: "Where", value: (row) => place(row.key), show: (row) => h("span", { class: "dim" }, clean(place(row.key), 60)) },
+		return h("section", { class: "panel" }, h("h2", null, title), table<FunctionRow>([
+			{ title: code ? "Function" : "Operator", wide: true, value: (row) => row.key.name, show: (row) => h("code", null, clean(row.key.name, 160), row.key.line ? ":" + row.key.line : "") },
+			...(code ? [{ title: "Where", value: (row: FunctionRow) => place(row.key), show: (row: FunctionRow) => h("span", { class: "dim" }, clean(place(row.key), 60)) }] : []),
 			amount("Own", "In the function itself, without what it calls", (row) => row.self),
 			amount("Total", "With all that it calls", (row) => row.total),
 			...(compared ? [{ title: "Change", hint: "Own time, against the older side", number: true,
-				value: (row: FunctionRow) => row.self - row.selfA, show: (row: FunctionRow) => signed(unit, row.self - row.selfA) }] : []),
-		], rows, { name: "Functions", sort: compared ? 4 : 2, most: 25, compact: true,
+				value: (row: FunctionRow) => row.self - row.selfA, order: (row: FunctionRow) => Math.abs(row.self - row.selfA), show: (row: FunctionRow) => signed(unit, row.self - row.selfA) }] : []),
+		], rows, { name: title, sort: (compared ? 4 : 2) - (code ? 0 : 1), most: 25, compact: true,
 			pick: (row) => set({ function: param("function") === row.key.name ? "" : row.key.name }),
 			picked: (row) => row.key.name === param("function") }));
 	}
@@ -227,9 +236,9 @@ export class CodeView {
 
 const signed = (unit: string, value: number): string => (value > 0 ? "+" : "") + plain(unit, value);
 
-function legend(compared: boolean): Child[] {
+function legend(source: Source): Child[] {
 	const one = (name: string, title: string): Child => h("span", null, h("i", { style: { background: `var(${name})` } }), title);
-	return [...(compared ? [one("--worse", "more than before"), one("--better", "less than before"), one("--mark", "the same")] :
-		[one("--python", "Python"), one("--native", "native"), one("--jit", "JIT"), one("--kernel", "kernel"), one("--mark", "other")]),
-	h("span", { class: "keys" }, "Click zooms, drag pans, Ctrl or Alt with the wheel zooms freely.")];
+	const kinds = source.other ? [one("--worse", "more than before"), one("--better", "less than before"), one("--mark", "the same")] : source.id === "wall" ? [one("--span", "operator, as the program named it")] :
+		[one("--python", "Python"), one("--native", "native"), one("--jit", "JIT"), one("--kernel", "kernel"), one("--mark", "other")];
+	return [...kinds, h("span", { class: "keys" }, "Click zooms, drag pans, Ctrl or Alt with the wheel zooms freely.")];
 }

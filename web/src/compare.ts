@@ -61,8 +61,14 @@ export function compare(model: DiffModel): HTMLElement {
 		], shown, { name: "Changes", most: 60, compact: true })));
 }
 
+// Stages are found on both sides by their names; one that a side does not have is nothing there.
 export function diffCode(model: DiffModel): CodeView {
-	const one = (index: 0 | 1) => () => weigh(model.sides[index]!.code!, { stage: -1, process: -1, thread: -1, range: null, repetitions: () => model.sides[index]!.repetitions });
+	const one = (index: 0 | 1) => () => {
+		const { code, stages, repetitions } = model.sides[index]!, chosen = param("stage");
+		return weigh(code!, { stage: chosen ? stages.indexOf(chosen) : -1, absent: !!chosen && !stages.includes(chosen), process: -1, thread: -1, range: null, repetitions: () => repetitions });
+	};
+	const names = [...new Set(model.sides.flatMap((side) => side.stages))].filter((name) => model.sides.some((side) => side.code!.processes.some((process) => side.stages[process.stage] === name)));
+	const options = [{ id: "", title: "all" }, ...names.map((name) => ({ id: name, title: name + (model.sides[0]!.stages.includes(name) ? model.sides[1]!.stages.includes(name) ? "" : " (only in A)" : " (only in B)") }))];
 	return new CodeView(() => [{ id: "cpu", title: "CPU time", unit: "s", about: "CPU time in B", weigh: one(1), other: one(0) }],
-		() => ({ stages: [], processes: [], threads: [] }));
+		() => ({ stages: options, processes: [], threads: [] }));
 }

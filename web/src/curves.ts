@@ -4,18 +4,18 @@ import type { Series, Timeline } from "./model";
 import { bytes, count, percent, si } from "./format";
 
 export interface Line { title: string; colour: string; at: number[]; mean: (number | null)[]; min: (number | null)[] | null; max: (number | null)[] | null }
-export interface Chart { title: string; hint: string; show: (value: number | null) => string; lines: Line[]; zero: boolean }
+export interface Chart { title: string; hint: string; show: (value: number | null) => string; lines: Line[]; binary: boolean }
 
 interface Want { name: string; title: string; factor?: number }
-interface Spec { title: string; hint: string; show: (value: number | null) => string; want: Want[]; machine?: boolean }
+interface Spec { title: string; hint: string; show: (value: number | null) => string; want: Want[]; machine?: boolean; binary?: boolean }
 
 const SPECS: Spec[] = [
 	{ title: "CPU", hint: "CPU use of the stage; 100 % is one core. The second line is the whole machine.", show: (v) => percent(v),
 		want: [{ name: "cpu_percent", title: "stage" }, { name: "system_cpu", title: "machine", factor: 100 }] },
-	{ title: "Memory", hint: "Memory of the stage's processes; page cache is in the second line only.", show: (v) => bytes(v),
+	{ title: "Memory", hint: "Memory of the stage's processes; page cache is in the second line only.", show: (v) => bytes(v), binary: true,
 		want: [{ name: "memory_anon", title: "anonymous" }, { name: "memory", title: "with cache" }, { name: "pss", title: "proportional" }] },
-	{ title: "Heap", hint: "Bytes that programs had allocated, as the memory profile saw them", show: (v) => bytes(v), want: [{ name: "heap_live", title: "live" }] },
-	{ title: "I/O", hint: "Bytes per second asked for and handed over by system calls", show: (v) => bytes(v) + "/s",
+	{ title: "Heap", hint: "Bytes that programs had allocated, as the memory profile saw them", show: (v) => bytes(v), binary: true, want: [{ name: "heap_live", title: "live" }] },
+	{ title: "I/O", hint: "Bytes per second asked for and handed over by system calls", show: (v) => bytes(v) + "/s", binary: true,
 		want: [{ name: "io_read", title: "read" }, { name: "io_write", title: "written" }] },
 	{ title: "Pressure", hint: "Part of the time in which something on this machine waited for the resource", show: (v) => percent(v),
 		want: [{ name: "pressure_cpu", title: "CPU", factor: 100 }, { name: "pressure_io", title: "storage", factor: 100 },
@@ -28,6 +28,13 @@ const SPECS: Spec[] = [
 ];
 
 export const LINE_COLOURS = ["--c1", "--c2", "--c3"];
+
+// The end of an axis that reaches a value: a number that people would choose, in powers of 1024 for bytes.
+export function roundTop(value: number, binary: boolean): number {
+	const base = binary ? 1024 : 10, power = base ** Math.floor(Math.log(value) / Math.log(base) + 1e-9);
+	const steps = binary ? [1, 2, 4, 8, 16, 32, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 640, 800, 1024] : [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10];
+	return power * (steps.find((step) => step * power >= value * (1 - 1e-9)) ?? base);
+}
 
 const scaled = (values: number[] | undefined, factor: number): number[] | null => values ? factor === 1 ? values : values.map((v) => v * factor) : null;
 
@@ -98,7 +105,7 @@ export function charts(timeline: Timeline, more: Series[] = []): Chart[] {
 		});
 		// A line that is nothing all the time says nothing.
 		const some = lines.filter((line) => line.mean.some((value) => value !== null && value !== 0));
-		if (some.length) out.push({ title: spec.title, hint: spec.hint, show: spec.show, lines: some, zero: true });
+		if (some.length) out.push({ title: spec.title, hint: spec.hint, show: spec.show, lines: some, binary: !!spec.binary });
 	}
 	return out;
 }

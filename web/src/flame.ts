@@ -111,7 +111,7 @@ export class Flame {
 		const page = colour("--page");
 		const shades = (name: string): string[] => [0, 0.12, 0.24, 0.36].map((part) => mix(colour(name), page, part));
 		return { font: "11.5px " + colour("--mono"), text: colour("--flame-text"), page, line: colour("--line"),
-			kinds: ["--native", "--python", "--jit", "--kernel", "--mark"].map(shades), match: colour("--match"),
+			kinds: ["--native", "--python", "--jit", "--kernel", "--mark", "--span"].map(shades), match: colour("--match"),
 			more: colour("--worse"), less: colour("--better"), same: colour("--mark") };
 	}
 

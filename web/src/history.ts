@@ -1,7 +1,7 @@
 // history.ts - the runs of a history, the way of a metric through them, and the choice of two to compare. Served pages only.
 
 import uPlot from "uplot";
-import { Child, clean, clear, h } from "./dom";
+import { Child, clean, clear, h, hideBubble, showBubble } from "./dom";
 import { percent, quantity, seconds } from "./format";
 import { ask, RunEntry } from "./model";
 import { go, param, set } from "./state";
@@ -79,11 +79,11 @@ export class HistoryView {
 	private drawTrend(trend: Trend): void {
 		const machine = trend.machines.find((one) => one.is_this) ?? trend.machines[0], points = machine?.points ?? [];
 		if (!machine || !points.length) return clear(this.chart, h("p", { class: "dim" }, "No run of this pipeline knows this metric."));
-		const plotHost = h("div", null);
+		const plotHost = h("div", { class: "trend-plot", tabindex: "0", role: "group", "aria-label": `${points.length} runs; arrows walk, Enter opens one` });
 		clear(this.chart, plotHost, machine.changes.length ? h("ul", { class: "remarks" }, machine.changes.map((change) => h("li", { class: change.direction === "worse" ? "warning" : "" }, changeWords(change, trend.unit)))) :
 			h("p", { class: "dim" }, `No change point in ${points.length} run${points.length === 1 ? "" : "s"}.`));
 		const level = (pick: (stretch: Machine["stretches"][number]) => number): number[] => points.map((_, i) => pick([...machine.stretches].reverse().find((one) => one.index <= i)!));
-		new uPlot({ width: Math.max(300, this.chart.clientWidth), height: 220, legend: { show: false }, cursor: { show: false },
+		const plot = new uPlot({ width: Math.max(300, this.chart.clientWidth), height: 220, legend: { show: false }, cursor: { show: false },
 			scales: { x: { time: false }, y: { range: (_, __, high) => [0, high * 1.1 || 1] } },
 			axes: [{ stroke: () => colour("--dim"), grid: { show: false }, values: (_, splits) => splits.map((v) => Number.isInteger(v) ? String(v + 1) : "") },
 				{ size: 76, stroke: () => colour("--dim"), grid: { stroke: () => colour("--line") }, values: (_, splits) => splits.map((v) => quantity(v, trend.unit)) }],
@@ -96,8 +96,31 @@ export class HistoryView {
 					u.ctx.fillRect(u.valToPos(change.index - 0.5, "x", true), u.bbox.top, 2, u.bbox.height);
 				}
 			}] } }, [points.map((_, i) => i), points.map((point) => point.value), level((one) => one.median), level((one) => one.max), level((one) => one.min)], plotHost);
+		this.point(plotHost, plot, trend, points);
+	}
+
+	// Hover and arrows name the run behind a point; a click or Enter opens it.
+	private point(host: HTMLElement, plot: uPlot, trend: Trend, points: Machine["points"]): void {
+		let at = points.length - 1;
+		const show = (index: number): void => {
+			at = Math.max(0, Math.min(points.length - 1, index));
+			const one = points[at]!, box = plot.over.getBoundingClientRect();
+			showBubble(box.left + plot.valToPos(at, "x"), box.top + plot.valToPos(one.value, "y"), [h("b", null, `${quantity(one.value, trend.unit)}`),
+				h("p", null, `run ${at + 1} of ${points.length}, ${one.timestamp_utc.slice(0, 16).replace("T", " ")} UTC`), h("p", { class: "dim" }, clean(fileName(one.path), 100))]);
+		};
+		const nearest = (event: MouseEvent): number => Math.round(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
+		plot.over.addEventListener("mousemove", (event) => show(nearest(event)));
+		plot.over.addEventListener("mouseleave", hideBubble);
+		plot.over.addEventListener("click", (event) => { show(nearest(event)); hideBubble(); this.open(fileName(points[at]!.path)); });
+		host.addEventListener("keydown", (event) => {
+			if (event.key === "ArrowLeft" || event.key === "ArrowRight") show(at + (event.key === "ArrowLeft" ? -1 : 1));
+			else if (event.key === "Enter") { hideBubble(); this.open(fileName(points[at]!.path)); } else return;
+			event.preventDefault();
+		});
 	}
 }
+
+const fileName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 function changeWords(change: Change, unit: string): string {
 	const size = change.ratio ? `${percent(100 * (change.ratio.estimate - 1))} (${percent(100 * ((change.ratio.low ?? 1) - 1))} to ${percent(100 * ((change.ratio.high ?? 1) - 1))})` :

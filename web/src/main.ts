@@ -2,16 +2,15 @@
 
 import { clean, clear, h, installHints } from "./dom";
 import { seconds } from "./format";
-import { weigh } from "./calls";
-import { Choices, CodeView, Source } from "./codeview";
 import { DiffModel, embedded, ask, Model, RunModel } from "./model";
 import { compare, diffCode } from "./compare";
 import { HistoryView } from "./history";
-import { memorySeries, memorySources } from "./memory";
+import { memorySeries } from "./memory";
 import { modelView } from "./modelview";
 import { operators, spanLanes } from "./operators";
 import { overview } from "./overview";
 import { rangePanels } from "./rangeview";
+import { codeView } from "./sources";
 import { go, listen, param, range, set, setRange, state } from "./state";
 import { TimelineView } from "./timeline";
 
@@ -25,42 +24,14 @@ function redrawn(draw: () => HTMLElement): { element: HTMLElement; update: () =>
 	return { element, update: () => clear(element, draw()) };
 }
 
-// CPU time and memory have trees of their own; what they share is stages and process numbers.
-function codeView(model: RunModel): CodeView {
-	const { code, memory } = model, { stages } = model.report;
-	const processes = code?.processes ?? memory!.processes, threads = code?.threads ?? [];
-	const repetitions = (stage: number): number => stages[stage]?.profile?.repetitions ?? 1;
-	const index = (): { stage: number; process: number; thread: number } => {
-		const stage = param("stage") ? stages.findIndex((one) => one.stage === param("stage")) : -1;
-		const process = param("process") ? Number(param("process")) : -1, thread = param("thread") ? Number(param("thread")) : -1;
-		return { stage, process: processes[process] ? process : -1, thread: threads[thread] ? thread : -1 };
-	};
-	const sources: Source[] = [];
-	if (code && code.entries.us.length) sources.push({ id: "cpu", title: "CPU time", unit: "s", about: "CPU time", weigh: () => weigh(code, { ...index(), range: range(), repetitions }) });
-	if (memory) sources.push(...memorySources(memory, () => ({ stage: index().stage, pid: index().process < 0 ? 0 : processes[index().process]!.pid }), repetitions));
-	const base = (path: string | null): string => path ? path.slice(path.lastIndexOf("/") + 1) : "?";
-	const choices = (): Choices => {
-		const now = index();
-		const own = processes.map((process, i) => ({ process, i })).filter(({ process }) => now.stage < 0 || process.stage === now.stage);
-		const inside = threads.map((thread, i) => ({ thread, i })).filter(({ thread }) =>
-			(now.process < 0 || thread.process === now.process) && (now.stage < 0 || processes[thread.process]?.stage === now.stage));
-		const known = new Set(processes.map((process) => process.stage));
-		return { stages: [{ id: "", title: "all" }, ...stages.filter((_, i) => known.has(i)).map((stage) => ({ id: stage.stage, title: stage.stage }))],
-			processes: [{ id: "", title: "all" }, ...own.slice(0, 500).map(({ process, i }) => ({ id: String(i), title: `${base(process.executable)} ${process.pid}` }))],
-			// Sites of the memory profile know their process only.
-			threads: param("weight") && param("weight") !== "cpu" ? [] : [{ id: "", title: "all" }, ...inside.slice(0, 500).map(({ thread, i }) => ({ id: String(i), title: `${thread.name ?? "thread"} ${thread.tid}` }))] };
-	};
-	return new CodeView(() => sources, choices);
-}
-
 const VIEWS: View[] = [
 	{ id: "overview", title: "Overview", has: isRun, make: (model) => redrawn(() => overview(model as RunModel)) },
 	{ id: "timeline", title: "Timeline", has: (model) => isRun(model) && !!model.timeline && model.timeline.stages.length > 0,
 		make: (model) => new TimelineView(model as RunModel, { groups: (model as RunModel).spans ? spanLanes((model as RunModel).spans!) : [],
 			series: (model as RunModel).memory ? memorySeries((model as RunModel).memory!) : [], below: (chosen) => rangePanels(model as RunModel, chosen) }) },
-	{ id: "code", title: "Flame graph", has: (model) => isRun(model) && ((!!model.code && model.code.entries.us.length > 0) || !!model.memory), make: (model) => codeView(model as RunModel) },
-	{ id: "operators", title: "Operators", has: (model) => isRun(model) && !!model.spans && model.spans.operators.length > 0,
-		make: (model) => redrawn(() => operators(model as RunModel, (model as RunModel).spans!)) },
+	{ id: "code", title: "Flame graph", has: (model) => isRun(model) && ((!!model.code && model.code.entries.us.length > 0) || !!model.memory || (!!model.spans && model.spans.operators.length > 0)), make: (model) => codeView(model as RunModel) },
+	{ id: "operators", title: "Operators", has: (model) => isRun(model) && ((!!model.spans && model.spans.operators.length > 0) || !!model.trials),
+		make: (model) => redrawn(() => operators(model as RunModel)) },
 	{ id: "model", title: "Model", has: (model) => isRun(model) && !!model.models && model.models.models.length > 0,
 		make: (model) => redrawn(() => modelView((model as RunModel).models!)) },
 	{ id: "compare", title: "Compare", has: (model) => !isRun(model), make: (model) => redrawn(() => compare(model as DiffModel)) },

@@ -2,7 +2,8 @@
 
 import type { Memory } from "./memory";
 import type { Models } from "./modelview";
-import type { Spans } from "./operators";
+import type { Spans } from "./spans";
+import type { Trial } from "./trials";
 
 export interface Metric {
 	value: number | null; unit: string; method?: string; source?: string; coverage?: number; lower_bound?: boolean; reason?: string;
@@ -69,7 +70,8 @@ export interface Code {
 export interface RunModel {
 	page_model: number; kind: "run"; problems: string[]; headline: string | null; host_line: string; own_cost: string;
 	status_words: string; registry: Record<string, { unit: string; direction: string; meaning: string }>;
-	verdicts: Record<string, string>; report: Report; timeline: Timeline | null; spans: Spans | null; memory: Memory | null; models: Models | null; code: Code | null;
+	verdicts: Record<string, string>; report: Report; timeline: Timeline | null; spans: Spans | null; memory: Memory | null; models: Models | null;
+	trials: Trial[] | null; code: Code | null;
 }
 
 export interface DiffRow {
@@ -78,7 +80,7 @@ export interface DiffRow {
 }
 export interface DiffModel {
 	page_model: number; kind: "diff"; problems: string[]; delta: Record<string, unknown>;
-	sides: { name: string; file: string; runs: number; code: Code | null; repetitions: number }[];
+	sides: { name: string; file: string; runs: number; stages: string[]; code: Code | null; repetitions: number }[];
 }
 export type Model = RunModel | DiffModel;
 

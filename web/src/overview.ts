@@ -2,6 +2,7 @@
 
 import { Child, clean, h } from "./dom";
 import { bytes, percent, quantity, seconds, share } from "./format";
+import { hot } from "./hot";
 import type { Finding, Metric, RunModel, Stage } from "./model";
 import { go, param, set } from "./state";
 import { bar, table } from "./table";
@@ -201,7 +202,7 @@ function about(model: RunModel): HTMLElement {
 
 export function overview(model: RunModel): HTMLElement {
 	const low = model.report.stages.filter((stage) => stage.profile && (stage.profile.quality.coverage ?? 1) < 0.9);
-	return h("section", { class: "view overview" }, hero(model), strip(model), model.report.run.live && !model.report.findings.length ? null : findings(model), stages(model),
+	return h("section", { class: "view overview" }, hero(model), strip(model), h("div", { class: "split" }, model.report.run.live && !model.report.findings.length ? null : findings(model), hot(model)), stages(model),
 		low.length ? h("p", { class: "dim" }, `The code profile covers less than 90 % of the CPU time of: ${low.map((stage) => `${clean(stage.stage, 40)} (${percent(100 * (stage.profile!.quality.coverage ?? 0))})`).join(", ")}.`) : null,
 		h("div", { class: "columns" }, quality(model), warnings(model)), model.report.run.live ? null : absent(model), about(model));
 }

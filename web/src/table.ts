@@ -6,7 +6,8 @@ export interface Column<T> {
 	title: string;
 	hint?: string;
 	number?: boolean;
-	value: (row: T) => number | string | null | undefined; // what sorts and what CSV has
+	value: (row: T) => number | string | null | undefined; // what CSV has, and what sorts
+	order?: (row: T) => number | null; // what sorts, where that is something else
 	show?: (row: T) => Child;
 	tip?: (row: T) => Hint | null;
 	wide?: boolean; // takes the room that is left
@@ -42,7 +43,7 @@ export function table<T>(columns: Column<T>[], rows: T[], options: TableOptions<
 		const column = columns[sort]!;
 		const way = ascending ? 1 : -1;
 		return [...rows].sort((a, b) => {
-			const x = column.value(a), y = column.value(b);
+			const key = column.order ?? column.value, x = key(a), y = key(b);
 			if (x === y) return 0;
 			if (x === null || x === undefined) return 1;
 			if (y === null || y === undefined) return -1;

@@ -7,7 +7,7 @@
 import uPlot from "uplot";
 import { Child, clean, clear, h, hideBubble, showBubble } from "./dom";
 import { bytes, seconds } from "./format";
-import { Chart, charts, reduced, valueAt } from "./curves";
+import { Chart, charts, reduced, roundTop, valueAt } from "./curves";
 import { Bar, Group, Lanes, pack } from "./lanes";
 import type { RunModel, Series } from "./model";
 import { range, setRange } from "./state";
@@ -106,10 +106,10 @@ export class TimelineView {
 		}
 		const plot = new uPlot({ width: 600, height: CHART, series, bands, legend: { show: false }, cursor: { show: false }, padding: [20, RIGHT, 7, 0],
 			scales: { x: { time: false, auto: false, range: () => [this.from, this.to] },
-				y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } },
+				y: { range: (_, low, high) => [Math.min(0, low ?? 0), roundTop(high || 1, chart.binary)] } },
 			axes: [{ show: false }, { size: GUTTER, gap: 4, ticks: { show: false }, stroke: () => colour("--dim"), font: "11px " + colour("--sans"),
 				grid: { stroke: () => colour("--line"), width: 1 }, splits: (_, __, low, high) => [low, (low + high) / 2, high].map((v) => v),
-				values: (_, splits) => splits.map((value, i) => i === splits.length - 1 ? chart.show(value / 1.08) : i === 0 ? "0" : "") }],
+				values: (_, splits) => splits.map((value, i) => i === 0 ? "0" : chart.show(value)) }],
 		}, [[0, 1], ...series.slice(1).map(() => [null, null])] as unknown as uPlot.AlignedData, host);
 		this.plots.push({ plot, chart, host });
 		this.stack.appendChild(host);
