@@ -292,7 +292,7 @@ static void add_sample(struct build *build, struct code_graft *graft, size_t ind
 				: hang(build, sample->stack_id, CODE_ROOT, build->node_of);
 	build->tree->nodes.items[node].self_ns += sample->weight_ns;
 	build->tree->nodes.items[node].self_samples++;
-	vec_push(&build->tree->samples, ((struct code_sample){.thread = thread,
+	vec_push(&build->tree->samples, ((struct code_sample){.thread = (uint32_t)thread,
 							      .index = index,
 							      .node = node,
 							      .at_ns = sample->at_ns,

@@ -77,12 +77,12 @@ struct code_node {
 };
 
 struct code_sample {
-	size_t thread; /* index into the profile's threads */
-	size_t index;  /* into its samples */
+	uint32_t thread; /* index into the profile's threads */
 	uint32_t node;
+	size_t index; /* into the profile's samples */
 	uint64_t at_ns, weight_ns;
 	unsigned flags;
-	int64_t task_id;
+	int32_t task_id;
 };
 
 struct code_tree {

@@ -105,8 +105,9 @@ static bool exponent_of(const struct span_report *spans, size_t line, double lea
 	size_t count = 0, step = 1 + spans->chunks.len / THEIL_SEN_MOST, small = 0;
 	double *x = mem_alloc(spans->chunks.len * sizeof(double)), *y = mem_alloc(spans->chunks.len * sizeof(double));
 	double *paces = mem_alloc(spans->chunks.len * sizeof(double)), rows = 0;
-	for (size_t i = 0; i < spans->chunks.len; i++) {
-		double seconds = spans->chunk_times[i * spans->operators.len + line];
+	for (size_t k = spans->first_time[line]; k < spans->first_time[line + 1]; k++) {
+		double seconds = spans->times.items[k].seconds;
+		size_t i = spans->times.items[k].chunk;
 		const struct chunk_line *chunk = &spans->chunks.items[i];
 		if (!(seconds > 0))
 			continue;
@@ -169,10 +170,8 @@ static double over_first(const struct span_report *spans, size_t line)
 	size_t tenth = spans->chunks.len / 10 + 1, count = 0;
 	double *first = mem_alloc(tenth * sizeof(double)), sum = 0;
 	size_t all = 0;
-	for (size_t i = 0; i < spans->chunks.len; i++) {
-		double seconds = spans->chunk_times[i * spans->operators.len + line];
-		if (isnan(seconds))
-			continue;
+	for (size_t i = spans->first_time[line]; i < spans->first_time[line + 1]; i++) {
+		double seconds = spans->times.items[i].seconds;
 		if (count < tenth)
 			first[count++] = seconds;
 		sum += seconds;

@@ -12,6 +12,7 @@
 #include "stats/series.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double trend_level = 0.95;
 
@@ -128,21 +129,80 @@ static void sort_chunks(struct span_building *building, size_t *places)
 	free(to);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct chunk_time *x = a, *y = b;
+	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+}
+
+/* The times of one operator in the order of the chunks; those of several threads in one chunk are added up. */
+static size_t merge_times(struct chunk_time *times, size_t count)
+{
+	size_t kept = 0;
+	if (count == 0)
+		return 0;
+	qsort(times, count, sizeof(*times), compare_times);
+	for (size_t i = 1; i < count; i++) {
+		if (times[kept].chunk == times[i].chunk)
+			times[kept].seconds += times[i].seconds;
+		else
+			times[++kept] = times[i];
+	}
+	return kept + 1;
+}
+
+/* Where the times of each operator will begin, by how many parts it has. */
+static void count_parts(struct span_building *building, const size_t *places, size_t *first)
+{
+	for (size_t i = 0; i < building->data->parts.len; i++) {
+		const struct chunk_part *part = &building->data->parts.items[i];
+		size_t line = building->lines[part->operator_id - 1];
+		if (places[part->chunk_id - 1] != SIZE_MAX && line != SIZE_MAX)
+			first[line + 1]++;
+	}
+	for (size_t i = 0; i < building->report->operators.len; i++)
+		first[i + 1] += first[i];
+}
+
 static void fill_times(struct span_building *building, const size_t *places)
 {
 	struct span_report *report = building->report;
-	size_t width = report->operators.len, cells = report->chunks.len * width;
-	report->chunk_times = mem_alloc((cells + 1) * sizeof(double));
-	for (size_t i = 0; i < cells; i++)
-		report->chunk_times[i] = NAN;
+	size_t width = report->operators.len;
+	size_t *first = mem_alloc((width + 1) * sizeof(*first)), *next = mem_alloc((width + 1) * sizeof(*next));
+	count_parts(building, places, first);
+	memcpy(next, first, (width + 1) * sizeof(*next));
+	vec_reserve(&report->times, first[width] + 1);
 	for (size_t i = 0; i < building->data->parts.len; i++) {
 		const struct chunk_part *part = &building->data->parts.items[i];
 		size_t chunk = places[part->chunk_id - 1], line = building->lines[part->operator_id - 1];
-		if (chunk == SIZE_MAX || line == SIZE_MAX)
-			continue;
-		double *cell = &report->chunk_times[chunk * width + line];
-		*cell = plus(*cell, (double)part->total_ns / 1e9);
+		if (chunk != SIZE_MAX && line != SIZE_MAX)
+			report->times.items[next[line]++] =
+				(struct chunk_time){chunk, (double)part->total_ns / 1e9};
 	}
+	for (size_t i = 0; i < width; i++) {
+		size_t begin = first[i], count = merge_times(&report->times.items[begin], next[i] - begin);
+		first[i] = report->times.len;
+		memmove(&report->times.items[first[i]], &report->times.items[begin], count * sizeof(struct chunk_time));
+		report->times.len += count;
+	}
+	first[width] = report->times.len;
+	report->first_time = first;
+	free(next);
+}
+
+double span_report_time(const struct span_report *report, size_t chunk, size_t operator_line)
+{
+	if (!report->first_time)
+		return NAN;
+	size_t low = report->first_time[operator_line], end = report->first_time[operator_line + 1], high = end;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (report->times.items[middle].chunk < chunk)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < end && report->times.items[low].chunk == chunk ? report->times.items[low].seconds : NAN;
 }
 
 static struct span_percentiles percentiles_of(double *values, size_t count)
@@ -193,13 +253,11 @@ static struct interval trend_of(const double *values, size_t count, double unit)
 static void judge_operator(struct span_report *report, size_t at, double *values, double *scratch)
 {
 	struct operator_line *line = &report->operators.items[at];
-	size_t width = report->operators.len, count = 0;
+	size_t count = 0;
 	double rows = 0, bytes = 0, seconds = 0;
-	for (size_t i = 0; i < report->chunks.len; i++) {
-		double value = report->chunk_times[i * width + at];
-		const struct chunk_line *chunk = &report->chunks.items[i];
-		if (isnan(value))
-			continue;
+	for (size_t i = report->first_time[at]; i < report->first_time[at + 1]; i++) {
+		double value = report->times.items[i].seconds;
+		const struct chunk_line *chunk = &report->chunks.items[report->times.items[i].chunk];
 		values[count] = scratch[count] = value;
 		count++;
 		seconds += value;

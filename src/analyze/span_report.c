@@ -353,7 +353,8 @@ void span_report_free(struct span_report *report)
 	vec_fini(&report->chunks);
 	vec_fini(&report->counters);
 	vec_fini(&report->gauges);
-	free(report->chunk_times);
+	vec_fini(&report->times);
+	free(report->first_time);
 	free(report);
 }
 

@@ -53,10 +53,18 @@ struct span_named {
 	double last, min, max, mean; /* of a gauge */
 };
 
+struct chunk_time {
+	size_t chunk; /* index */
+	double seconds;
+};
+
 struct span_report {
 	VEC(struct operator_line) operators; /* as a tree: parents before children, siblings by total time */
 	VEC(struct chunk_line) chunks;       /* in the order of time */
-	double *chunk_times;                 /* seconds; chunks.len rows of operators.len, NaN: not in it */
+	/* Where an operator ran in a chunk: by operator, then by chunk. There are as many as there is something to say, not one
+	 * for every operator in every chunk. */
+	VEC(struct chunk_time) times;
+	size_t *first_time;              /* by operator: its first of `times`; operators.len + 1 of them */
 	struct span_percentiles latency;     /* of a chunk, seconds */
 	struct interval latency_trend;       /* as of operators */
 	struct interval memory_trend;        /* bytes that resident memory changes by per chunk */
@@ -74,6 +82,9 @@ struct span_report {
 struct span_report *span_report_new(const struct span_data *data, const struct profile_data *profile,
 				    const int64_t *ids, size_t count);
 void span_report_free(struct span_report *report);
+
+/* What the operator took of the chunk; NaN where it did not run in it. */
+double span_report_time(const struct span_report *report, size_t chunk, size_t operator_line);
 
 /* The line of that path, or that name where only one has it; SIZE_MAX: none. */
 size_t span_report_find(const struct span_report *report, const char *name);

@@ -15,7 +15,7 @@
 const struct page_limits page_limits_run = {250000, 600000, 512, 4 << 20};
 const struct page_limits page_limits_side = {120000, 150000, 1, 1 << 20};
 
-enum { MOST_NAME = 1000 };
+enum { MOST_NAME = 1000, MOST_PENDING = 1 << 20, SPARE_ENTRIES = 4 };
 
 struct entry {
 	uint32_t thread, bucket, node, samples;
@@ -90,14 +90,15 @@ static int by_place(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void merge_entries(struct shape *shape)
+/* Of the entries from `start` on, one for each place. */
+static void merge_entries(struct shape *shape, size_t start)
 {
-	size_t kept = 0;
-	struct entry *items = shape->entries.items;
-	if (shape->entries.len == 0)
+	struct entry *items = shape->entries.items + start;
+	size_t count = shape->entries.len - start, kept = 0;
+	if (count == 0)
 		return;
-	qsort(items, shape->entries.len, sizeof(*items), by_place);
-	for (size_t i = 1; i < shape->entries.len; i++) {
+	qsort(items, count, sizeof(*items), by_place);
+	for (size_t i = 1; i < count; i++) {
 		if (by_place(&items[kept], &items[i]) == 0) {
 			items[kept].ns += items[i].ns;
 			items[kept].samples += items[i].samples;
@@ -105,29 +106,7 @@ static void merge_entries(struct shape *shape)
 			items[++kept] = items[i];
 		}
 	}
-	shape->entries.len = kept + 1;
-}
-
-static void fill_entries(struct shape *shape, size_t buckets)
-{
-	const struct code_tree *tree = shape->tree;
-	uint64_t end_ns = 1;
-	for (size_t i = 0; i < tree->samples.len; i++)
-		if (tree->samples.items[i].at_ns >= end_ns)
-			end_ns = tree->samples.items[i].at_ns + 1;
-	shape->buckets = buckets;
-	shape->bucket_ns = end_ns / buckets + 1;
-	shape->entries.len = 0;
-	vec_reserve(&shape->entries, tree->samples.len);
-	for (size_t i = 0; i < tree->samples.len; i++) {
-		const struct code_sample *sample = &tree->samples.items[i];
-		vec_push(&shape->entries, ((struct entry){.thread = (uint32_t)sample->thread,
-							  .bucket = (uint32_t)(sample->at_ns / shape->bucket_ns),
-							  .node = shape->node_of[sample->node],
-							  .samples = 1,
-							  .ns = sample->weight_ns}));
-	}
-	merge_entries(shape);
+	shape->entries.len = start + kept + 1;
 }
 
 /* Two slices side by side, each in the order of its nodes, become one; no sorting, because there may be millions. */
@@ -160,12 +139,64 @@ static void halve_buckets(struct shape *shape)
 	shape->bucket_ns *= 2;
 }
 
+/* Where the entries of the last thread and slice begin. */
+static size_t last_group(const struct shape *shape)
+{
+	const struct entry *items = shape->entries.items;
+	size_t start = shape->entries.len;
+	while (start > 0 && items[start - 1].thread == vec_last(&shape->entries)->thread &&
+	       items[start - 1].bucket == vec_last(&shape->entries)->bucket)
+		start--;
+	return start;
+}
+
+static void cut_time(struct shape *shape, size_t buckets)
+{
+	uint64_t end_ns = 1;
+	for (size_t i = 0; i < shape->tree->samples.len; i++)
+		if (shape->tree->samples.items[i].at_ns >= end_ns)
+			end_ns = shape->tree->samples.items[i].at_ns + 1;
+	shape->buckets = buckets;
+	shape->bucket_ns = end_ns / buckets + 1;
+}
+
+/* Samples come by thread and time, so each slice is merged as soon as it is whole, and slices are joined as soon as there are too
+ * many entries: what is held does not grow with the number of samples. */
+static void fill_entries(struct shape *shape, const struct page_limits *limits)
+{
+	const struct code_tree *tree = shape->tree;
+	size_t start = 0, merged = 0;
+	cut_time(shape, limits->buckets);
+	shape->entries.len = 0;
+	for (size_t i = 0; i < tree->samples.len; i++) {
+		const struct code_sample *sample = &tree->samples.items[i];
+		uint32_t thread = (uint32_t)sample->thread, bucket = (uint32_t)(sample->at_ns / shape->bucket_ns);
+		const struct entry *last = shape->entries.len ? vec_last(&shape->entries) : NULL;
+		bool next = last && (last->thread != thread || last->bucket != bucket);
+		if (next || shape->entries.len - merged > MOST_PENDING) {
+			merge_entries(shape, start);
+			while (shape->entries.len > SPARE_ENTRIES * limits->entries && shape->buckets > 1)
+				halve_buckets(shape);
+			bucket = (uint32_t)(sample->at_ns / shape->bucket_ns);
+			last = vec_last(&shape->entries);
+			merged = shape->entries.len;
+			start = last->thread == thread && last->bucket == bucket ? last_group(shape) : merged;
+		}
+		vec_push(&shape->entries, ((struct entry){.thread = thread,
+							  .bucket = bucket,
+							  .node = shape->node_of[sample->node],
+							  .samples = 1,
+							  .ns = sample->weight_ns}));
+	}
+	merge_entries(shape, start);
+}
+
 static void fit(struct shape *shape, const struct page_limits *limits)
 {
 	size_t nodes = limits->nodes;
 	do {
 		choose_nodes(shape, nodes);
-		fill_entries(shape, limits->buckets);
+		fill_entries(shape, limits);
 		while (shape->entries.len > limits->entries && shape->buckets > 1)
 			halve_buckets(shape);
 		nodes /= 2;

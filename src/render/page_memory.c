@@ -159,13 +159,10 @@ static void put_processes(struct json *json, struct memory_shape *shape)
 
 int page_memory(struct json *json, const struct opened_run *run, struct err *err)
 {
-	struct memory_data *data = NULL;
-	int code = run->profile ? store_memory_load(run->record->path, run->profile, &data, err) : 0;
-	if (code)
-		return code;
-	if (!data || data->processes.len == 0) {
+	const struct memory_data *data = run->memory;
+	(void)err;
+	if (!run->profile || !data || data->processes.len == 0) {
 		str_append(json->out, "null");
-		memory_data_free(data);
 		return 0;
 	}
 	struct page_strings strings = {0};
@@ -183,6 +180,5 @@ int page_memory(struct json *json, const struct opened_run *run, struct err *err
 	page_strings_fini(&strings);
 	free(shape.index);
 	free(shape.owner_of);
-	memory_data_free(data);
 	return 0;
 }

@@ -28,7 +28,7 @@ extern const struct page_limits page_limits_run, page_limits_side;
 /* The index of the stage in the report, or -1. */
 int64_t page_stage_of(const struct report *report, int64_t stage_id);
 
-/* Parts that read the run file once more: a whole document each, "null" where the run has none. */
+/* Parts beside the report, some of which read the run file once more: a whole document each, "null" where the run has none. */
 int page_timeline(struct json *json, const struct opened_run *run, struct err *err);
 int page_spans(struct json *json, const struct opened_run *run, struct err *err);
 int page_memory(struct json *json, const struct opened_run *run, struct err *err);

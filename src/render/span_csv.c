@@ -52,13 +52,14 @@ static void put_header(struct table *table)
 	str_append(table->out, ",estimated_input_bandwidth_mb_s,input_bytes\r\n");
 }
 
-static void put_times(struct table *table, const struct span_report *spans, const double *times)
+static void put_times(struct table *table, const struct span_report *spans, size_t chunk)
 {
 	for (size_t i = 0; i < table->paths.len; i++) {
 		str_append_char(table->out, ',');
 		for (size_t k = 0; k < spans->operators.len; k++)
 			if (strcmp(spans->operators.items[k].path, table->paths.items[i]) == 0)
-				put_number(table->out, times ? times[k] : spans->operators.items[k].total_s);
+				put_number(table->out, chunk == SIZE_MAX ? spans->operators.items[k].total_s
+									 : span_report_time(spans, chunk, k));
 	}
 }
 
@@ -72,7 +73,7 @@ static void put_chunk(struct table *table, const struct report_stage *stage, siz
 	}
 	str_appendf(out, "%lld,", (long long)chunk->number);
 	put_number(out, chunk->rows);
-	put_times(table, stage->spans, &stage->spans->chunk_times[at * stage->spans->operators.len]);
+	put_times(table, stage->spans, at);
 	str_append_char(out, ',');
 	put_number(out, chunk->latency_s > 0 ? chunk->bytes_in / chunk->latency_s / 1e6 : NAN);
 	str_append_char(out, ',');
@@ -87,7 +88,7 @@ static void put_whole(struct table *table, const struct report_stage *stage)
 		str_append(table->out, ",,");
 	}
 	str_append(table->out, ",");
-	put_times(table, stage->spans, NULL);
+	put_times(table, stage->spans, SIZE_MAX);
 	str_append(table->out, ",,\r\n");
 }
 

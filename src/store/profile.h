@@ -88,13 +88,13 @@ enum profile_sample_flag { /* as on the wire */
 			   PROFILE_BUSY = 32
 };
 
+/* There may be tens of millions, so ids are no wider than a run can need. */
 struct profile_sample {
-	int64_t thread_id;
-	uint64_t at_ns;
-	int64_t stack_id; /* 0: none could be taken */
-	uint64_t weight_ns;
+	uint64_t at_ns, weight_ns;
+	int32_t thread_id;
+	int32_t stack_id; /* 0: none could be taken */
 	unsigned flags;
-	int64_t task_id; /* asyncio task's name in the string table; 0: none */
+	int32_t task_id; /* asyncio task's name in the string table; 0: none */
 };
 
 /* A process without an agent, and what that hides. */

@@ -65,7 +65,7 @@ static int64_t get_id(struct profile_loading *load, size_t count)
 static int64_t get_place(struct profile_loading *load, int column, size_t count)
 {
 	uint64_t id = get_uint(load, column);
-	if (id > count)
+	if (id > count || id > INT32_MAX)
 		load->reader->broken = "an id in its code profile points nowhere";
 	return (int64_t)id;
 }

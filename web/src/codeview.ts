@@ -61,7 +61,7 @@ export class CodeView {
 	private readonly tools = h("div", { class: "tools" });
 	private readonly search: HTMLInputElement;
 	private readonly legend = h("p", { class: "legend dim" });
-	private readonly absent = h("p", { class: "dim note", id: "absent-weight" });
+	private readonly absent = h("p", { class: "dim missing", id: "absent-weight" });
 	private readonly found = h("output", { class: "found", id: "found" });
 
 	constructor(private readonly sources: () => Source[], private readonly choices: () => Choices) {

@@ -4,10 +4,10 @@ import type { Series, Timeline } from "./model";
 import { bytes, count, percent, si } from "./format";
 
 export interface Line { title: string; colour: string; at: number[]; mean: (number | null)[]; min: (number | null)[] | null; max: (number | null)[] | null }
-export interface Chart { title: string; hint: string; show: (value: number | null) => string; lines: Line[]; binary: boolean }
+export interface Chart { title: string; hint: string; show: (value: number | null) => string; lines: Line[]; binary: boolean; most: number }
 
 interface Want { name: string; title: string; factor?: number }
-interface Spec { title: string; hint: string; show: (value: number | null) => string; want: Want[]; machine?: boolean; binary?: boolean }
+interface Spec { title: string; hint: string; show: (value: number | null) => string; want: Want[]; machine?: boolean; binary?: boolean; most?: number }
 
 const SPECS: Spec[] = [
 	{ title: "CPU", hint: "CPU use of the stage; 100 % is one core. The second line is the whole machine.", show: (v) => percent(v),
@@ -17,7 +17,7 @@ const SPECS: Spec[] = [
 	{ title: "Heap", hint: "Bytes that programs had allocated, as the memory profile saw them", show: (v) => bytes(v), binary: true, want: [{ name: "heap_live", title: "live" }] },
 	{ title: "I/O", hint: "Bytes per second asked for and handed over by system calls", show: (v) => bytes(v) + "/s", binary: true,
 		want: [{ name: "io_read", title: "read" }, { name: "io_write", title: "written" }] },
-	{ title: "Pressure", hint: "Part of the time in which something on this machine waited for the resource", show: (v) => percent(v),
+	{ title: "Pressure", hint: "Part of the time in which something on this machine waited for the resource", show: (v) => percent(v), most: 100,
 		want: [{ name: "pressure_cpu", title: "CPU", factor: 100 }, { name: "pressure_io", title: "storage", factor: 100 },
 			{ name: "pressure_memory", title: "memory", factor: 100 }], machine: true },
 	{ title: "GPU", hint: "Utilisation of the GPUs", show: (v) => percent(v), want: [{ name: "gpu_util", title: "busy" }], machine: true },
@@ -29,11 +29,11 @@ const SPECS: Spec[] = [
 
 export const LINE_COLOURS = ["--c1", "--c2", "--c3"];
 
-// The end of an axis that reaches a value: a number that people would choose, in powers of 1024 for bytes.
+// The end of an axis that reaches a value, or nearly: a number that people would choose, in powers of 1024 for bytes.
 export function roundTop(value: number, binary: boolean): number {
 	const base = binary ? 1024 : 10, power = base ** Math.floor(Math.log(value) / Math.log(base) + 1e-9);
 	const steps = binary ? [1, 2, 4, 8, 16, 32, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 640, 800, 1024] : [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10];
-	return power * (steps.find((step) => step * power >= value * (1 - 1e-9)) ?? base);
+	return power * (steps.find((step) => step * power >= value * 0.98) ?? base);
 }
 
 const scaled = (values: number[] | undefined, factor: number): number[] | null => values ? factor === 1 ? values : values.map((v) => v * factor) : null;
@@ -105,7 +105,7 @@ export function charts(timeline: Timeline, more: Series[] = []): Chart[] {
 		});
 		// A line that is nothing all the time says nothing.
 		const some = lines.filter((line) => line.mean.some((value) => value !== null && value !== 0));
-		if (some.length) out.push({ title: spec.title, hint: spec.hint, show: spec.show, lines: some, binary: !!spec.binary });
+		if (some.length) out.push({ title: spec.title, hint: spec.hint, show: spec.show, lines: some, binary: !!spec.binary, most: spec.most ?? Infinity });
 	}
 	return out;
 }

@@ -34,10 +34,12 @@ function roofline(model: ModelRow): HTMLElement | null {
 	const ridge = model.roof_memory_bytes ? Math.log10(model.roof_flops / model.roof_memory_bytes) : 0;
 	const x0 = Math.floor(Math.min(...xs, ridge - 1)), x1 = Math.ceil(Math.max(...xs, ridge + 1)), y1 = Math.ceil(Math.log10(model.roof_flops) + 0.1), y0 = Math.floor(Math.min(...ys, y1 - 3));
 	const x = (value: number): number => LEFT + (value - x0) / (x1 - x0) * (W - LEFT - RIGHT), y = (value: number): number => H - BOTTOM - (value - y0) / (y1 - y0) * (H - BOTTOM - TOP);
+	const slope = -Math.atan2((H - BOTTOM - TOP) / (y1 - y0), (W - LEFT - RIGHT) / (x1 - x0)) * 180 / Math.PI;
+	const first = model.roof_cache_bytes ? Math.log10(model.roof_flops / model.roof_cache_bytes) : ridge;
 	const roof = (bandwidth: number, name: string): Child => {
 		const from = Math.log10(bandwidth) + x0, to = Math.log10(model.roof_flops! / bandwidth);
 		return [svg("path", { class: "roof", d: `M${x(x0)} ${y(from)}L${x(Math.min(x1, to))} ${y(Math.min(Math.log10(model.roof_flops!), Math.log10(bandwidth) + x1))}` }),
-			svg("text", { class: "label", x: x(x0 + 0.3) + 6, y: y(from + 0.3) + 14 }, `${name} ${si(bandwidth, "B/s")}`)];
+			svg("text", { class: "label", transform: `translate(${x(x0) + 8} ${y(from) - 12}) rotate(${slope})` }, `${name} ${si(bandwidth, "B/s")}`)];
 	};
 	const most = Math.max(...points.map((op) => op.forward!.median_s));
 	return h("figure", { class: "roofline" }, svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Roofline: operators under the machine's measured limits" },
@@ -45,7 +47,7 @@ function roofline(model: ModelRow): HTMLElement | null {
 		decades(y0, y1).map((power) => [svg("path", { class: "grid", d: `M${LEFT} ${y(power)}H${W - RIGHT}` }), svg("text", { class: "tick", x: LEFT - 6, y: y(power) + 4, "text-anchor": "end" }, si(10 ** power, "FLOP/s"))]),
 		svg("clipPath", { id: "plot" }, svg("rect", { x: LEFT, y: TOP, width: W - LEFT - RIGHT, height: H - BOTTOM - TOP })),
 		svg("g", { "clip-path": "url(#plot)" }, model.roof_memory_bytes ? roof(model.roof_memory_bytes, "memory") : null, model.roof_cache_bytes ? roof(model.roof_cache_bytes, "cache") : null,
-			svg("path", { class: "roof", d: `M${x(Math.min(x1, ridge))} ${y(Math.log10(model.roof_flops))}H${x(x1)}` })),
+			svg("path", { class: "roof", d: `M${x(Math.max(x0, Math.min(x1, ridge, first)))} ${y(Math.log10(model.roof_flops))}H${x(x1)}` })),
 		svg("text", { class: "label", x: W - RIGHT - 4, y: y(Math.log10(model.roof_flops)) - 6, "text-anchor": "end" }, `peak ${si(model.roof_flops, "FLOP/s")}`),
 		points.map((op) => svg("circle", { class: "point", cx: x(Math.log10(op.intensity!)), cy: y(Math.log10(op.forward!.flops!)), r: 3 + 8 * Math.sqrt(op.forward!.median_s / most),
 			"data-value": op.forward!.flops, hint: () => [h("b", null, clean(op.name, 80)), h("p", null, `${seconds(op.forward!.median_s)}, ${si(op.forward!.flops, "FLOP/s")} at ${count(op.intensity!)} FLOP/byte`),

@@ -106,7 +106,7 @@ export class TimelineView {
 		}
 		const plot = new uPlot({ width: 600, height: CHART, series, bands, legend: { show: false }, cursor: { show: false }, padding: [20, RIGHT, 7, 0],
 			scales: { x: { time: false, auto: false, range: () => [this.from, this.to] },
-				y: { range: (_, low, high) => [Math.min(0, low ?? 0), roundTop(high || 1, chart.binary)] } },
+				y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.min(chart.most, roundTop(high || 1, chart.binary))] } },
 			axes: [{ show: false }, { size: GUTTER, gap: 4, ticks: { show: false }, stroke: () => colour("--dim"), font: "11px " + colour("--sans"),
 				grid: { stroke: () => colour("--line"), width: 1 }, splits: (_, __, low, high) => [low, (low + high) / 2, high].map((v) => v),
 				values: (_, splits) => splits.map((value, i) => i === 0 ? "0" : chart.show(value)) }],
