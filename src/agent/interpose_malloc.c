@@ -1,7 +1,8 @@
 /*
  * interpose_malloc.c - malloc and its relatives, in front of whoever's they are: libc's, or another library's.
  *
- * An unsampled allocation is the real call, a subtraction, a branch, and two counts. Everything else is memory_event.c's.
+ * An unsampled allocation is a comparison, a subtraction, a count, and the real call; an unsampled free a look into the filter, a
+ * count, and a jump. Everything else is memory_event.c's.
  *
  * The functions behind are looked up at the first call, which is the loader's own or a constructor's. Looking up may allocate: such
  * calls are served from a small pool that is never given back. Pointers into it are known by their address.
@@ -66,6 +67,13 @@ static void *pool_take(size_t bytes, size_t alignment)
 	unsigned char *block = pool.bytes + (start - (uintptr_t)pool.bytes);
 	memcpy(block - sizeof(bytes), &bytes, sizeof(bytes));
 	return block;
+}
+
+void malloc_keep_pool(void)
+{
+	size_t used = atomic_load(&pool.used);
+	for (size_t at = 0; at < used && at < POOL_BYTES; at += POOL_HEAD)
+		block_filter_keep(pool.bytes + at);
 }
 
 static size_t pool_size(const void *at)
@@ -207,7 +215,11 @@ void malloc_note_free(struct memory_thread *self, const void *at)
 void free_sized(void *at, size_t bytes);
 void free_aligned_sized(void *at, size_t alignment, size_t bytes);
 
-MEMORY_EXPORT void *malloc(size_t bytes)
+/* The parts below that are not inlined are jumped to: they have the wrapper's caller for theirs. Where a compiler makes a call of it,
+ * the wrapper is one of our own frames, which stacks do not have. */
+#define REST static __attribute__((noinline))
+
+REST void *malloc_rest(size_t bytes)
 {
 	if (!HAS(malloc))
 		return pool_take(bytes, POOL_HEAD);
@@ -219,6 +231,24 @@ MEMORY_EXPORT void *malloc(size_t bytes)
 	else if (memory_self)
 		memory_self->new_caller.ip = 0; /* which is going to leave by an exception */
 	return at;
+}
+
+REST void *malloc_failed(size_t bytes)
+{
+	struct memory_thread *self = memory_self;
+	memory_uncount(bytes);
+	if (self)
+		self->new_caller.ip = 0;
+	return NULL;
+}
+
+/* Where a thread has a state, the functions behind were found. */
+MEMORY_EXPORT void *malloc(size_t bytes)
+{
+	if (!memory_passes(bytes))
+		return malloc_rest(bytes);
+	void *at = next.malloc(bytes);
+	return __builtin_expect(at != NULL, 1) ? at : malloc_failed(bytes);
 }
 
 MEMORY_EXPORT void *calloc(size_t count, size_t bytes)
@@ -234,12 +264,20 @@ MEMORY_EXPORT void *calloc(size_t count, size_t bytes)
 	return at;
 }
 
-MEMORY_EXPORT void free(void *at)
+REST void free_rest(void *at)
 {
 	if (!at || is_pool(at) || !HAS(free))
 		return;
 	memory_free(at);
 	next.free(at);
+}
+
+MEMORY_EXPORT void free(void *at)
+{
+	if (memory_free_passes(at))
+		next.free(at);
+	else
+		free_rest(at);
 }
 
 MEMORY_EXPORT void free_sized(void *at, size_t bytes)

@@ -3,7 +3,7 @@
  *
  * libstdc++'s ask malloc, which is seen anyway; but libraries that replace malloc bring operators of their own that do not. So the
  * operators are wrapped, and what they ask of malloc meanwhile counts as theirs, with their caller's stack. Whether malloc was asked
- * is known by what was allocated last.
+ * is known by the thread's count.
  *
  * new may leave by an exception, past us: nothing is left behind but new_caller, which malloc clears where it fails, and which means
  * nothing for a block of another size.
@@ -59,7 +59,7 @@ static inline struct memory_thread *begin(const struct memory_caller *caller, si
 	/* One of these operators may be made of another. */
 	if (self->new_caller.ip && self->new_bytes == bytes)
 		return NULL;
-	self->last = NULL;
+	self->new_calls = self->calls;
 	self->new_caller = *caller;
 	self->new_bytes = bytes;
 	self->new_spare = spare;
@@ -71,7 +71,7 @@ static inline bool was_counted(struct memory_thread *self, const void *at)
 	if (!self)
 		return true;
 	self->new_caller.ip = 0;
-	return !at || self->last == at;
+	return !at || self->new_calls != self->calls;
 }
 
 #define NEW(symbol, parameters, arguments, spare, fallback)                                                            \

@@ -16,6 +16,8 @@ enum {
 
 struct memory_state memory;
 __thread struct memory_thread *memory_self __attribute__((tls_model("initial-exec")));
+static struct memory_thread nobody;
+__thread struct memory_thread *memory_near __attribute__((tls_model("initial-exec"))) = &nobody;
 
 /* What memory_map gave, as far as there is room: to know it again in /proc. */
 static struct {
@@ -91,7 +93,8 @@ static void seed_state(struct memory_thread *state)
 {
 	uint64_t seed = memory.wire->seed + state->number * 0x9E3779B97F4A7C15ULL;
 	state->random = draw_next(&seed);
-	state->gap = state->countdown = memory.period_bytes ? draw_gap(&state->random, memory.period_bytes) : 0;
+	state->gap = memory.period_bytes ? (uint64_t)draw_gap(&state->random, memory.period_bytes) : 0;
+	state->countdown = state->gap;
 }
 
 static void begin_orphans(void)
@@ -132,7 +135,7 @@ void memory_open(struct agent_thread *thread)
 	if (!plan->memory || malloc_is_watched())
 		return;
 	struct wire_memory *wire = file_record(thread, WIRE_MEMORY, sizeof(*wire));
-	if (!wire || (!block_filter && !block_init())) {
+	if (!wire) {
 		file_stop("no memory for the memory profiler");
 		return;
 	}
@@ -140,6 +143,7 @@ void memory_open(struct agent_thread *thread)
 	describe(wire, plan);
 	if (!block_begin(wire->allocator_kind == WIRE_ALLOCATOR_LIBC))
 		return;
+	malloc_keep_pool();
 	file_publish(thread);
 	memory.period_bytes = plan->memory_period;
 	memory.mode = plan->memory_period ? MEMORY_SAMPLED : MEMORY_EXACT;
@@ -169,10 +173,12 @@ void memory_thread_begin(struct agent_thread *thread, void *routine)
 	state->routine = routine;
 	state->thread = thread;
 	state->record = thread->record;
-	state->last = NULL;
+	state->last = state->freeing = NULL;
 	state->inside = 0;
+	state->told_calls = state->calls;
+	state->told_frees = state->frees;
 	state->mode = memory.mode;
-	memory_self = state;
+	memory_self = memory_near = state;
 }
 
 static void tell_all(struct memory_thread *state)
@@ -188,7 +194,8 @@ void memory_thread_end(struct agent_thread *thread)
 	if (!state || memory_self != state)
 		return;
 	memory_self = NULL;
-	memory_count_bytes(state);
+	memory_near = &nobody;
+	memory_count(state);
 	state->mode = MEMORY_OFF;
 	state->countdown = 0;
 	if (memory.wire)
@@ -202,7 +209,8 @@ void memory_end(void)
 		return;
 	tell_all(self);
 	for (struct memory_thread *state = atomic_load(&memory.threads); state; state = state->next)
-		memory_count_bytes(state);
+		if (state->mode == MEMORY_SAMPLED)
+			memory_count(state);
 	resident_take(self, WIRE_RESIDENT_END);
 }
 

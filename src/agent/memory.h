@@ -38,21 +38,28 @@ struct memory_caller {
 };
 
 struct memory_thread {
-	/* Bytes to the next sample. Less than 1: this one is, or it is another mode than MEMORY_SAMPLED; then it means nothing. */
-	int64_t countdown;
+	/* Bytes to the next sample: a block of fewer is none. 0: it is another mode than MEMORY_SAMPLED, and nothing is decided here. */
+	uint64_t countdown;
 	uint32_t mode;   /* enum memory_mode */
 	uint32_t number; /* of this state, from 1: what sites have as their writer */
+	/* Of this state so far. The record has them since the last sample, or free of one. */
+	uint64_t calls, frees;
+	/* Counted as freed, and on its way from an outer allocator to an inner one, which is not to count it again. NULL: none. */
+	const void *freeing;
+	const void *last;    /* what was recorded last; temporary if it is freed ... */
+	uint64_t last_calls; /* ... while there are that many calls */
 	struct wire_thread *record;
-	const void *last;            /* what was allocated last */
+	uint64_t told_calls, told_frees;
 	volatile uintptr_t inside;   /* where on the stack the hook is that is at work; 0: none */
 	struct agent_thread *thread; /* NULL: of the threads without one */
 	int64_t untold;              /* live bytes that the process's total does not have yet */
 	int64_t small_bytes;         /* live, of Python's small blocks */
 	uint64_t random;
-	int64_t gap; /* what countdown was when the thread's bytes were last counted */
+	uint64_t gap; /* what countdown was when the thread's bytes were last counted */
 	/* Of an operator new at work: a block of about that size that malloc is asked for is its. ip 0: none. */
 	struct memory_caller new_caller;
 	size_t new_bytes, new_spare;
+	uint64_t new_calls;  /* that there were before */
 	uint8_t within_kind; /* what maps made meanwhile are */
 	struct site_slot {
 		uint64_t key;
@@ -79,6 +86,8 @@ struct memory_state {
 };
 extern struct memory_state memory;
 extern __thread struct memory_thread *memory_self __attribute__((tls_model("initial-exec")));
+/* The same, but never NULL: a state that is off stands for none. What the short ways below read. */
+extern __thread struct memory_thread *memory_near __attribute__((tls_model("initial-exec")));
 
 #define MEMORY_CALLER()                                                                                                \
 	{                                                                                                              \
@@ -109,7 +118,7 @@ void memory_leave(struct memory_thread *self);
 struct memory_thread *memory_orphan(void); /* for a thread without a state: locked; NULL: not now */
 void memory_orphan_done(void);
 void memory_orphan_set(struct memory_thread *state);
-void memory_count_bytes(struct memory_thread *self); /* sampled mode: what the wrappers only took off the countdown */
+void memory_count(struct memory_thread *self); /* what the wrappers counted, into the record */
 
 /* memory_site.c. NULL: no room. */
 struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind);
@@ -120,14 +129,15 @@ void site_restart(void); /* of a file */
 /* memory_block.c. False: no room, or not there. */
 bool block_add(const void *at, const struct memory_block *block);
 bool block_take(const void *at, struct memory_block *out);
-bool block_init(void);
 bool block_begin(bool is_libc); /* of a file; libc's malloc aligns better than others */
-/* Sampled mode: how many blocks there may be at addresses like this one, modulo 256; 255 stays. */
+/* Sampled mode: how many blocks there may be at addresses like this one; 255 stays. NULL is always one of them, so that whoever asks
+ * here need not ask for that. */
 enum { BLOCK_FILTER = 1 << 13 };
-extern uint8_t *block_filter;
+extern uint8_t block_filter[BLOCK_FILTER];
+void block_filter_keep(const void *at); /* for ever: its free has to be looked at */
 static inline unsigned block_filter_place(const void *at)
 {
-	return (unsigned)(((uintptr_t)at >> 4) * 0x9E3779B97F4A7C15ULL >> 51);
+	return (uint32_t)((uintptr_t)at >> 4) * 0x9E3779B1U >> 19;
 }
 
 /* memory_stack.c. */
@@ -162,6 +172,7 @@ void range_forget(void);
 
 /* interpose_malloc.c: whose malloc it is. */
 void malloc_describe(struct wire_memory *wire);
+void malloc_keep_pool(void);  /* what came from the pool is not freed unseen */
 bool malloc_is_watched(void); /* by a sanitizer */
 /* For wrappers of other allocators: what was allocated or is going to be freed. `self` may be NULL. */
 void malloc_note(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
@@ -169,38 +180,70 @@ void malloc_note(struct memory_thread *self, const void *at, size_t bytes, unsig
 void malloc_note_free(struct memory_thread *self, const void *at);
 bool malloc_is_of(uintptr_t ip); /* the object whose malloc is used */
 
-/* In a wrapper, whose caller it is about: an allocation, and most of the time nothing but two counts. */
-static inline void memory_raise(_Atomic uint64_t *counter, uint64_t amount)
+/* ---- what the wrappers do themselves, most of the time: two counts */
+
+/* An allocation of which nothing but the totals is kept. False: it is to be looked at. */
+static inline bool memory_passes(size_t bytes)
 {
-	uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
-	atomic_store_explicit(counter, before + amount, memory_order_relaxed);
+	struct memory_thread *self = memory_near;
+	if (__builtin_expect(bytes >= self->countdown, 0))
+		return false;
+	self->countdown -= bytes;
+	self->calls++;
+	return true;
 }
 
+/* One that passed, and failed. */
+static inline void memory_uncount(size_t bytes)
+{
+	struct memory_thread *self = memory_near;
+	/* Zeroed meanwhile, in a child. */
+	if (self->mode != MEMORY_SAMPLED)
+		return;
+	self->countdown += bytes;
+	self->calls--;
+}
+
+/* In a wrapper, whose caller it is about. */
 #define MEMORY_ALLOCATED(at, bytes, kind)                                                                              \
 	do {                                                                                                           \
 		struct memory_thread *self_ = memory_self;                                                             \
-		if (__builtin_expect(self_ && (self_->countdown -= (int64_t)(bytes)) > 0, 1)) {                        \
-			self_->last = (at);                                                                            \
-			memory_raise(&self_->record->allocated_calls, 1);                                              \
-		} else if (self_ || memory.wire) {                                                                     \
+		if (!memory_passes(bytes) && (self_ || memory.wire)) {                                                 \
 			struct memory_caller caller_ = MEMORY_CALLER();                                                \
 			malloc_note(self_, (at), (bytes), (kind), &caller_);                                           \
 		}                                                                                                      \
 	} while (0)
 
-/* Before the real call: from then on the address may be another thread's. */
+/* A free of which nothing but the count is kept. Before the real call: from then on the address may be another thread's. */
+static inline bool memory_free_passes(const void *at)
+{
+	struct memory_thread *self = memory_near;
+	if (__builtin_expect(
+		    self->mode != MEMORY_SAMPLED || block_filter[block_filter_place(at)] || at == self->freeing, 0))
+		return false;
+	self->frees++;
+	return true;
+}
+
+/* Whether an outer allocator has counted it already. */
+static inline bool memory_is_freeing(struct memory_thread *self, const void *at)
+{
+	if (!self || self->freeing != at)
+		return false;
+	self->freeing = NULL;
+	return true;
+}
+
 static inline void memory_free(const void *at)
 {
 	struct memory_thread *self = memory_self;
-	if (__builtin_expect(self && self->mode == MEMORY_SAMPLED && !block_filter[block_filter_place(at)], 1))
-		memory_raise(&self->record->freed_calls, 1);
-	else if (self || memory.wire)
+	if (!memory_free_passes(at) && !memory_is_freeing(self, at) && (self || memory.wire))
 		malloc_note_free(self, at);
 }
 
 /* What the calling thread asks of other allocators from here on is not counted; maps are of `kind`. What to end it with. */
 struct memory_outer {
-	int64_t countdown;
+	uint64_t countdown;
 	uint32_t mode;
 };
 
@@ -210,6 +253,7 @@ static inline struct memory_outer memory_within(struct memory_thread *self, unsi
 		return (struct memory_outer){0, MEMORY_OFF};
 	struct memory_outer outer = {self->countdown, self->mode};
 	self->within_kind = (uint8_t)kind;
+	self->freeing = NULL; /* the address may come back */
 	self->countdown = 0;
 	self->mode = MEMORY_WITHIN;
 	return outer;

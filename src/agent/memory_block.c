@@ -49,20 +49,14 @@ static struct {
 	_Atomic uint32_t leaves;
 } shadow;
 
-uint8_t *block_filter;
-
-bool block_init(void)
-{
-	block_filter = sys_map_private(BLOCK_FILTER);
-	if (!block_filter)
-		return false;
-	return syscall(SYS_madvise, block_filter, BLOCK_FILTER, MADV_WIPEONFORK) == 0;
-}
+uint8_t block_filter[BLOCK_FILTER];
 
 bool block_begin(bool is_libc)
 {
 	shadow.shift = is_libc ? 4 : 3;
 	atomic_store(&shadow.leaves, 0);
+	memset(block_filter, 0, sizeof(block_filter)); /* what a child has is of its parent's blocks */
+	block_filter_keep(NULL);
 	shadow.roots = memory_map(ROOTS * sizeof(*shadow.roots));
 	shadow.segments = memory_map(SEGMENTS * sizeof(*shadow.segments));
 	return shadow.roots && shadow.segments;
@@ -142,6 +136,11 @@ static void filter_change(const void *at, int by)
 	while (seen != UINT8_MAX && !__atomic_compare_exchange_n(place, &seen, (uint8_t)(seen + by), true,
 								 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
+}
+
+void block_filter_keep(const void *at)
+{
+	filter_change(at, 1);
 }
 
 bool block_add(const void *at, const struct memory_block *block)

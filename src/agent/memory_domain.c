@@ -7,13 +7,20 @@
  * read one by one. So our functions do not use their context, the interpreter's do not use theirs, and either may be called with
  * the other's. A block is known by its address, so it does not matter by which it was allocated.
  *
- * While Python's allocator is at work, what it asks of malloc is not counted again, and what it maps are arenas.
+ * What Python's allocator asks of malloc meanwhile is not counted again. Blocks of up to 512 bytes lie in its arenas (pymalloc, which is
+ * what there is unless somebody asked for something else): for those malloc is not asked, and maps are made by the arena allocator,
+ * which is wrapped, too. So a small block needs no word to the wrappers further in. A free does not say how large the block is; it
+ * leaves the address in `freeing`, by which malloc's wrapper knows it. A block of an arena never gets there, and before its arena goes
+ * back, where its address may become malloc's, that is cleared.
+ *
+ * The table of arenas itself is a block of the raw domain.
  */
 #include "agent/memory.h"
 #include "agent/python.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 struct python_allocator {
 	void *context;
@@ -23,17 +30,33 @@ struct python_allocator {
 	void (*free)(void *context, void *at);
 };
 
-enum { RAW, MEM, OBJECT, DOMAINS };
+struct arena_allocator {
+	void *context;
+	void *(*alloc)(void *context, size_t bytes);
+	void (*free)(void *context, void *at, size_t bytes);
+};
+
+enum { RAW, MEM, OBJECT, DOMAINS, PYTHON_SMALL = 512 };
 
 static struct python_allocator behind[DOMAINS];
+static struct arena_allocator behind_arenas;
+/* Bytes of the largest block that lies in an arena; 0: that is not known, or there are none. The raw domain has none. */
+static size_t small_most[DOMAINS];
 static _Atomic int is_hooked;
 static _Atomic uintptr_t seen_bias, seen_dynamic;
 
+static inline bool is_small(int domain, size_t bytes)
+{
+	return bytes - 1 < small_most[domain]; /* 0 bytes are malloc's */
+}
+
+#define REST static __attribute__((noinline))
+
 #define ALLOCATOR(name, domain, kind)                                                                                  \
-	static void *name##_malloc(void *unused, size_t bytes)                                                         \
+	REST void *name##_malloc_rest(void *unused, size_t bytes)                                                      \
 	{                                                                                                              \
 		(void)unused;                                                                                          \
-		struct memory_thread *self = memory_self;                                                              \
+		struct memory_thread *self = is_small(domain, bytes) ? NULL : memory_self;                             \
 		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
 		void *at = behind[domain].malloc(behind[domain].context, bytes);                                       \
 		memory_without(self, outer);                                                                           \
@@ -41,16 +64,30 @@ static _Atomic uintptr_t seen_bias, seen_dynamic;
 			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
 		return at;                                                                                             \
 	}                                                                                                              \
-	static void *name##_calloc(void *unused, size_t count, size_t bytes)                                           \
+	static void *name##_malloc(void *unused, size_t bytes)                                                         \
+	{                                                                                                              \
+		if (!is_small(domain, bytes) || !memory_passes(bytes))                                                 \
+			return name##_malloc_rest(unused, bytes);                                                      \
+		void *at = behind[domain].malloc(behind[domain].context, bytes);                                       \
+		return __builtin_expect(at != NULL, 1) ? at : small_failed(bytes);                                     \
+	}                                                                                                              \
+	REST void *name##_calloc_rest(void *unused, size_t count, size_t bytes)                                        \
 	{                                                                                                              \
 		(void)unused;                                                                                          \
-		struct memory_thread *self = memory_self;                                                              \
+		struct memory_thread *self = is_small(domain, count * bytes) ? NULL : memory_self;                     \
 		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
 		void *at = behind[domain].calloc(behind[domain].context, count, bytes);                                \
 		memory_without(self, outer);                                                                           \
 		if (at)                                                                                                \
 			MEMORY_ALLOCATED(at, count *bytes, kind);                                                      \
 		return at;                                                                                             \
+	}                                                                                                              \
+	static void *name##_calloc(void *unused, size_t count, size_t bytes)                                           \
+	{                                                                                                              \
+		if (!is_small(domain, count * bytes) || !memory_passes(count * bytes))                                 \
+			return name##_calloc_rest(unused, count, bytes);                                               \
+		void *at = behind[domain].calloc(behind[domain].context, count, bytes);                                \
+		return __builtin_expect(at != NULL, 1) ? at : small_failed(count * bytes);                             \
 	}                                                                                                              \
 	static void *name##_realloc(void *unused, void *before, size_t bytes)                                          \
 	{                                                                                                              \
@@ -67,16 +104,70 @@ static _Atomic uintptr_t seen_bias, seen_dynamic;
 			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
 		return at;                                                                                             \
 	}                                                                                                              \
-	static void name##_free(void *unused, void *at)                                                                \
+	REST void name##_free_rest(void *unused, void *at)                                                             \
 	{                                                                                                              \
 		(void)unused;                                                                                          \
-		struct memory_thread *self = memory_self;                                                              \
-		if (at)                                                                                                \
-			memory_free(at);                                                                               \
-		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
-		behind[domain].free(behind[domain].context, at);                                                       \
-		memory_without(self, outer);                                                                           \
+		free_behind(&behind[domain], at);                                                                      \
+	}                                                                                                              \
+	static void name##_free(void *unused, void *at)                                                                \
+	{                                                                                                              \
+		if (small_most[OBJECT] && memory_free_passes(at)) {                                                    \
+			memory_near->freeing = at;                                                                     \
+			behind[domain].free(behind[domain].context, at);                                               \
+		} else {                                                                                               \
+			name##_free_rest(unused, at);                                                                  \
+		}                                                                                                      \
 	}
+
+REST void *small_failed(size_t bytes)
+{
+	memory_uncount(bytes);
+	return NULL;
+}
+
+static inline void free_behind(const struct python_allocator *allocator, void *at)
+{
+	struct memory_thread *self = memory_self;
+	if (small_most[OBJECT] && self && self->freeing == at) {
+		allocator->free(allocator->context, at); /* malloc's wrapper is yet to know it */
+		return;
+	}
+	if (at)
+		memory_free(at);
+	if (small_most[OBJECT] && self) {
+		self->freeing = at;
+		allocator->free(allocator->context, at);
+		return;
+	}
+	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
+	allocator->free(allocator->context, at);
+	memory_without(self, outer);
+}
+
+/* ---- arenas */
+
+static void *arena_alloc(void *unused, size_t bytes)
+{
+	(void)unused;
+	struct memory_thread *self = memory_self;
+	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
+	void *at = behind_arenas.alloc(behind_arenas.context, bytes);
+	memory_without(self, outer);
+	return at;
+}
+
+static void arena_free(void *unused, void *at, size_t bytes)
+{
+	(void)unused;
+	struct memory_thread *self = memory_self;
+	if (self)
+		self->freeing = NULL;
+	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
+	behind_arenas.free(behind_arenas.context, at, bytes);
+	memory_without(self, outer);
+}
+
+/* ---- realloc */
 
 static enum memory_taken replace_begin(struct memory_thread *self, const void *at, struct memory_block *old)
 {
@@ -107,18 +198,45 @@ static const struct python_allocator ours[DOMAINS] = {
 	{NULL, object_malloc, object_calloc, object_realloc, object_free},
 };
 
-static void hook(void *get_symbol, void *set_symbol)
+/* The interpreter's functions. The last three may be missing. */
+enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, SYMBOLS };
+
+static const char *const symbol_names[SYMBOLS] = {"PyMem_GetAllocator", "PyMem_SetAllocator",
+						  "PyObject_GetArenaAllocator", "PyObject_SetArenaAllocator",
+						  "_PyMem_GetCurrentAllocatorName"};
+
+/* Whether small blocks lie in arenas, and these are seen. */
+static void hook_arenas(void *const *symbols)
+{
+	static const struct arena_allocator our_arenas = {NULL, arena_alloc, arena_free};
+	void (*get)(struct arena_allocator *), (*set)(const struct arena_allocator *);
+	const char *(*name)(void);
+	if (!symbols[GET_ARENAS] || !symbols[SET_ARENAS] || !symbols[NAME])
+		return;
+	memcpy(&get, &symbols[GET_ARENAS], sizeof(get));
+	memcpy(&set, &symbols[SET_ARENAS], sizeof(set));
+	memcpy(&name, &symbols[NAME], sizeof(name));
+	const char *current = name();
+	get(&behind_arenas);
+	if (!current || strcmp(current, "pymalloc") != 0 || !behind_arenas.alloc || !behind_arenas.free)
+		return;
+	set(&our_arenas);
+	small_most[MEM] = small_most[OBJECT] = PYTHON_SMALL;
+}
+
+static void hook(void *const *symbols)
 {
 	void (*get)(int, struct python_allocator *), (*set)(int, const struct python_allocator *);
-	if (!get_symbol || !set_symbol || atomic_exchange(&is_hooked, 1))
+	if (!symbols[GET] || !symbols[SET] || atomic_exchange(&is_hooked, 1))
 		return;
-	memcpy(&get, &get_symbol, sizeof(get_symbol));
-	memcpy(&set, &set_symbol, sizeof(set_symbol));
+	memcpy(&get, &symbols[GET], sizeof(get));
+	memcpy(&set, &symbols[SET], sizeof(set));
 	for (int domain = RAW; domain < DOMAINS; domain++) {
 		get(domain, &behind[domain]);
 		if (!behind[domain].malloc || !behind[domain].free)
 			return;
 	}
+	hook_arenas(symbols);
 	for (int domain = RAW; domain < DOMAINS; domain++)
 		set(domain, &ours[domain]);
 	atomic_store(&memory.wire->python_hooked, 1);
@@ -132,8 +250,11 @@ void domain_hook(void)
 	}
 	/* Once: in a child of fork the loader's lock may be somebody's who is not there. */
 	static bool looked;
+	void *symbols[SYMBOLS] = {dlsym(RTLD_DEFAULT, symbol_names[GET])};
+	for (int i = SET; symbols[GET] && !looked && i < SYMBOLS; i++)
+		symbols[i] = dlsym(RTLD_DEFAULT, symbol_names[i]);
 	if (!looked)
-		hook(dlsym(RTLD_DEFAULT, "PyMem_GetAllocator"), dlsym(RTLD_DEFAULT, "PyMem_SetAllocator"));
+		hook(symbols);
 	looked = true;
 }
 
@@ -152,6 +273,8 @@ void domain_hook_late(void)
 	atomic_store(&memory.python_waits, false);
 	if (!dynamic || atomic_load(&is_hooked) || !elf_open(&object, atomic_load(&seen_bias), dynamic))
 		return;
-	struct elf_symbol get = elf_find(&object, "PyMem_GetAllocator"), set = elf_find(&object, "PyMem_SetAllocator");
-	hook((void *)get.address, (void *)set.address); /* NOLINT(performance-no-int-to-ptr) */
+	void *symbols[SYMBOLS];
+	for (int i = GET; i < SYMBOLS; i++)
+		symbols[i] = (void *)elf_find(&object, symbol_names[i]).address; /* NOLINT(performance-no-int-to-ptr) */
+	hook(symbols);
 }

@@ -261,26 +261,32 @@ static void record_block(struct memory_thread *self, const void *at, size_t byte
 		resident_take(self, WIRE_RESIDENT_GROWTH);
 }
 
-void memory_count_bytes(struct memory_thread *self)
+/* Anybody's, at the end: what is told twice then was told by a thread that still runs. */
+void memory_count(struct memory_thread *self)
 {
-	if (!self->record || self->mode != MEMORY_SAMPLED)
+	uint64_t calls = self->calls, frees = self->frees;
+	if (!self->record)
 		return;
-	raise_by(&self->record->allocated_bytes, (uint64_t)(self->gap - self->countdown));
+	raise_by(&self->record->allocated_calls, calls - self->told_calls);
+	raise_by(&self->record->freed_calls, frees - self->told_frees);
+	self->told_calls = calls;
+	self->told_frees = frees;
+	if (self->mode != MEMORY_SAMPLED)
+		return;
+	raise_by(&self->record->allocated_bytes, self->gap - self->countdown);
 	self->gap = self->countdown;
 }
 
 static void count_allocated(struct memory_thread *self, size_t bytes)
 {
-	if (self->record) {
-		if (self->mode == MEMORY_SAMPLED)
-			memory_count_bytes(self);
-		else
-			raise_by(&self->record->allocated_bytes, bytes);
-		raise_by(&self->record->allocated_calls, 1);
+	if (!self->record) {
+		raise_by(&memory.wire->orphan_bytes, bytes);
+		raise_by(&memory.wire->orphan_calls, 1);
 		return;
 	}
-	raise_by(&memory.wire->orphan_bytes, bytes);
-	raise_by(&memory.wire->orphan_calls, 1);
+	self->last_calls = ++self->calls;
+	memory_count(self);
+	raise_by(&self->record->allocated_bytes, bytes);
 }
 
 void memory_allocated(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
@@ -293,14 +299,16 @@ void memory_allocated(struct memory_thread *self, const void *at, size_t bytes, 
 		return;
 	count_allocated(self, bytes);
 	/* Threads without a state of their own were not asked yet. */
-	if (!self->thread && self->mode == MEMORY_SAMPLED && (self->countdown -= (int64_t)bytes) > 0)
+	if (!self->thread && self->mode == MEMORY_SAMPLED && bytes < self->countdown) {
+		self->countdown -= bytes;
 		return;
+	}
 	if (!memory_enter(self, caller->sp)) {
 		atomic_fetch_add_explicit(&memory.wire->missed_calls, 1, memory_order_relaxed);
 		return;
 	}
 	if (self->mode == MEMORY_SAMPLED)
-		self->gap = self->countdown = draw_gap(&self->random, memory.period_bytes);
+		self->gap = self->countdown = (uint64_t)draw_gap(&self->random, memory.period_bytes);
 	record_block(self, at, bytes, kind, caller);
 	memory_leave(self);
 	if (__builtin_expect(atomic_load_explicit(&memory.python_waits, memory_order_relaxed), 0))
@@ -338,7 +346,8 @@ static void count_freed(struct memory_thread *self, const struct memory_block *b
 	}
 	if (self->mode == MEMORY_EXACT && block)
 		raise_by(&self->record->freed_bytes, block->bytes);
-	raise_by(&self->record->freed_calls, 1);
+	self->frees++;
+	memory_count(self);
 }
 
 enum memory_taken memory_take(struct memory_thread *self, const void *at, struct memory_block *out)
@@ -352,6 +361,12 @@ enum memory_taken memory_take(struct memory_thread *self, const void *at, struct
 	return found ? MEMORY_TAKEN : MEMORY_UNKNOWN;
 }
 
+/* Nothing was allocated since. Threads without a record always come here, and do not count. */
+static bool is_newest(const struct memory_thread *self, const void *at)
+{
+	return at == self->last && self->calls == self->last_calls;
+}
+
 void memory_freed(struct memory_thread *self, const void *at)
 {
 	struct memory_block block;
@@ -362,7 +377,7 @@ void memory_freed(struct memory_thread *self, const void *at)
 		atomic_fetch_add_explicit(&memory.wire->missed_calls, 1, memory_order_relaxed);
 		return;
 	}
-	lose_block(self, &block, at == self->last);
+	lose_block(self, &block, is_newest(self, at));
 	memory_leave(self);
 }
 
@@ -379,8 +394,10 @@ void memory_put_back(struct memory_thread *self, const void *at, enum memory_tak
 {
 	if (taken == MEMORY_NOT_TAKEN)
 		return;
-	if (self->record)
-		raise_by(&self->record->freed_calls, (uint64_t)-1);
+	if (self->record) {
+		self->frees--;
+		memory_count(self);
+	}
 	if (taken == MEMORY_UNKNOWN) {
 		if (self->mode == MEMORY_EXACT)
 			atomic_fetch_sub_explicit(&memory.wire->unknown_frees, 1, memory_order_relaxed);

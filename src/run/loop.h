@@ -45,7 +45,7 @@ struct loop {
 	uint64_t wardens_cpu_ns;
 	int signal; /* that asked the run to end, or 0 */
 	int signals_seen;
-	struct inject *inject; /* NULL: no stage is profiled */
+	struct inject *inject;  /* NULL: no stage is profiled */
 	struct span_env *spans; /* NULL: programs cannot record spans */
 	VEC(struct quality_line) quality;
 	size_t channel_damaged;

@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	uintptr_t pc = (uintptr_t)image - (uintptr_t)(intptr_t)distance;
 	struct cfi_range range = {0, 0};
 	if (cfi_find(&view, pc, &rule, &range) == CFI_FOUND &&
-	    (pc < range.start || pc >= range.end || rule.cfa_register >= ARCH_REGISTERS || rule.base_register >= ARCH_REGISTERS ||
+	    (pc < range.start || pc >= range.end || rule.cfa_register >= ARCH_REGISTERS ||
+	     rule.base_register >= ARCH_REGISTERS ||
 	     ((rule.flags & CFI_RA_REGISTER) && (rule.ra < 0 || rule.ra >= ARCH_REGISTERS))))
 		abort();
 	free(image);
