@@ -4,8 +4,8 @@
  *
  * /proc/self/smaps says of every mapping how much of it is resident; it is read a page of text at a time and added up by what
  * the mapping is. That takes milliseconds in a large process, so it is done at the end, where the program asks for a snapshot, and
- * when live bytes have grown by a quarter, not more than ten times a second unless they have doubled: the last one before a kill is near
- * the peak.
+ * when live bytes have grown by a quarter, not more than ten times a second, nor for more than a hundredth of the time, unless they
+ * have doubled: the last one before a kill is near the peak.
  *
  * mallinfo2 takes the allocator's locks. Hooks that come here run outside of the allocator.
  */
@@ -15,7 +15,7 @@
 #include <malloc.h>
 #include <string.h>
 
-enum { GROWTH_LEAST = 4 << 20, GROWTH_EVERY_NS = 100000000, LINE_MOST = 512 };
+enum { GROWTH_LEAST = 4 << 20, GROWTH_EVERY_NS = 100000000, GROWTH_PART = 100, LINE_MOST = 512 };
 
 static _Atomic int64_t due_bytes = GROWTH_LEAST;
 static _Atomic uint64_t due_ns;
@@ -191,4 +191,7 @@ void resident_take(struct memory_thread *self, enum wire_resident_cause cause)
 	}
 	thread->busy = 0;
 	gate_leave();
+	uint64_t end = agent_mono_ns(), rest = (end - now.mono_ns) * GROWTH_PART;
+	if (rest > GROWTH_EVERY_NS)
+		atomic_store(&due_ns, end + rest);
 }

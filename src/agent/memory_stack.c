@@ -33,6 +33,9 @@ struct memory_stack *stack_new(void)
 
 void stack_forget(struct memory_stack *stack)
 {
+	if (!stack->is_used)
+		return;
+	stack->is_used = false;
 	stack->natives = stack->pythons = stack->steps = 0;
 	memset(stack->rule, 0, sizeof(stack->rule));
 	memset(stack->child, 0, sizeof(stack->child));
@@ -357,6 +360,7 @@ wire_id stack_node(struct memory_thread *self, const struct memory_caller *calle
 		stack->epoch = module_epoch();
 		stack->knows_python = stack_has_python();
 	}
+	stack->is_used = true;
 	if (walk_native(stack, thread, caller) && stack_walk_python(stack, thread)) {
 		take_back(stack);
 		if (stack->steps && stack->step[stack->steps - 1].natives == stack->natives &&

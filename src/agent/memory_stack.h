@@ -63,6 +63,7 @@ struct stack_code {
 struct memory_stack {
 	uint32_t epoch;
 	bool knows_python;
+	bool is_used; /* there is something to forget: untouched, it is no memory yet */
 	unsigned natives, pythons, steps;
 	unsigned sound_natives, sound_pythons; /* that the stack before had, too */
 	struct stack_native native[STACK_FRAMES], fresh_native[STACK_FRAMES];

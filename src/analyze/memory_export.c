@@ -45,7 +45,7 @@ void memory_export_open(const struct profile_data *profile, const struct memory_
 	struct code_select chosen = *select;
 	*out = (struct memory_export){.measure = {.words = words[weight]}};
 	out->parts = memory_peak_parts(profile, memory, select);
-	struct memory_choice choice = {profile, memory, out->parts};
+	struct memory_choice choice = memory_choose(profile, memory, out->parts);
 	memory_view_open(&choice, all_sites ? MEMORY_WEIGHT_COUNT : weight, &out->view);
 	out->numbers = mem_alloc((out->view.sites.len * TYPES + 1) * sizeof(*out->numbers));
 	fill_numbers(&choice, &out->view, out->numbers);

@@ -225,7 +225,7 @@ static void add_tables(const struct asked *asked, struct memory_report *out)
 				     .tid = asked->request->tid,
 				     .view = asked->request->view,
 				     .by_line = true};
-	struct memory_choice choice = {asked->profile, asked->memory, asked->parts};
+	struct memory_choice choice = memory_choose(asked->profile, asked->memory, asked->parts);
 	struct memory_tree tree;
 	memory_tree_open(&choice, &select, asked->stage->count, &tree);
 	for (int i = 0; i < MEMORY_WEIGHT_COUNT; i++)

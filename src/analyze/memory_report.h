@@ -4,7 +4,7 @@
  *
  * Pure: profiles in, tables out. Texts are borrowed from the profile, which must outlive the tables.
  *
- * Bytes are of one repetition: the mean, where several count. Where sites were sampled, every number has its 95 % interval;
+ * Bytes are of one repetition: the mean, where several count. Where sites were sampled, every number has its 99 % interval;
  * where they were counted one by one, low and high are the number itself.
  *
  * An allocation belongs to the innermost line whose text is known and that is the program's own, else to the innermost whose

@@ -20,11 +20,15 @@ struct memory_choice {
 	const struct profile_data *profile;
 	const struct memory_data *memory;
 	const double *peak_parts; /* per process of the profile */
+	double period;            /* of the sampling, in bytes */
 };
 
-/* A sum over sites. `skew` is the third moment of the error: what moves the interval to where the estimate is too low. */
+struct memory_choice memory_choose(const struct profile_data *profile, const struct memory_data *memory,
+				   const double *peak_parts);
+
+/* A sum over sites. `unit` is the most that one sample more would have added to the error: the period, or 0 where all was counted. */
 struct memory_sum {
-	double bytes, count, variance, skew;
+	double bytes, count, variance, unit;
 };
 
 struct memory_view {
@@ -40,7 +44,7 @@ struct memory_sum memory_site_sum(const struct memory_choice *choice, const stru
 				  enum memory_weight weight);
 void memory_sum_add(struct memory_sum *to, const struct memory_sum *more);
 
-/* The 95 % interval, as of a count of samples: wider above than below where there are few. */
+/* The 99 % interval, as of a count of samples: wider above than below where there are few. */
 void memory_sum_interval(const struct memory_sum *sum, double *low, double *high);
 
 #endif

@@ -129,10 +129,10 @@ SELECT
 	site.peak_bytes,
 	site.leaked_bytes,
 	site.temporary_bytes,
-	1.96 * sqrt(site.allocated_variance) AS allocated_error_bytes,
-	1.96 * sqrt(site.peak_variance) AS peak_error_bytes,
-	1.96 * sqrt(site.leaked_variance) AS leaked_error_bytes,
-	1.96 * sqrt(site.temporary_variance) AS temporary_error_bytes
+	2.576 * sqrt(site.allocated_variance) AS allocated_error_bytes,
+	2.576 * sqrt(site.peak_variance) AS peak_error_bytes,
+	2.576 * sqrt(site.leaked_variance) AS leaked_error_bytes,
+	2.576 * sqrt(site.temporary_variance) AS temporary_error_bytes
 FROM memory_site site
 JOIN profile_process process ON process.id = site.process_id
 LEFT JOIN profile_thread thread ON thread.id = site.thread_id

@@ -32,12 +32,12 @@
  * Sampled mode: heap blocks (kinds up to WIRE_HEAP_LAST) are sampled with probability p = 1 - exp(-bytes / period_bytes). Sites
  * then hold estimates: a sampled block adds bytes / p bytes and 1 / p calls, and `(1 - p) (bytes / p)^2 / period_bytes^2` to the
  * variance, which is at most 1 per sample. `samples` is how many there are. All other kinds are exact, with samples 0 and variance 0.
- * With V = variance * period^2 and z = 1.96 the interval is that of a count, moved by z^2 / 2 periods:
+ * With V = variance * period^2 and z = 2.576 (99 %) the interval is that of a count, Wilson's, moved by z^2 / 2 periods:
  *
- *	estimate + period z^2/2  +-  z sqrt(V + period^2 z^2/4)
+ *	estimate + period z^2/2  +-  z sqrt(V + period^2 z^2/4),  and not without the estimate
  *
- * Where all blocks are much larger than the period, samples exceed the variance by far, and the plain one, estimate +- z sqrt(V),
- * is right. Zero samples: between 0 and 3 periods. The exact totals are in the threads' records in either mode.
+ * Zero samples: between 0 and z^2 periods. The exact totals are in the threads' records in either mode; of a thread that was killed
+ * in sampled mode, as they were at its last sample.
  *
  * Calls in sites are in units of 1 / call_unit: 1 in exact mode, 256 in sampled.
  *

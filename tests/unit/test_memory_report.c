@@ -123,8 +123,8 @@ static void sampled_sites_have_an_interval_that_is_wider_above(void **state)
 	struct fixture *f = *state;
 	struct memory_report *report = report_of(f, &f->second, &(struct code_request){0});
 	const struct memory_estimate *self = &find(&report->tables[MEMORY_BY_ALLOCATED].lines, "compare")->self;
-	/* Four samples of 1000 bytes with a unit of 500: Wilson's interval for a count, times the unit. */
-	double z = 1.959963984540054, middle = 4000 + 500 * z * z / 2, half = z * sqrt(1e6 + 250000 * z * z / 4);
+	/* Four samples with a variance of 1e6 and a period of 1000: Wilson's interval for a count, times the period. */
+	double z = 2.575829303548901, middle = 4000 + 1000 * z * z / 2, half = z * sqrt(1e6 + 1e6 * z * z / 4);
 	assert_bytes(self, 4000, 4);
 	assert_true(fabs(self->low - (middle - half)) < 1e-6 && fabs(self->high - (middle + half)) < 1e-6);
 	assert_true(self->high - 4000 > 4000 - self->low && self->low > 0);
