@@ -161,11 +161,14 @@ int store_create(const char *path, const struct run_row *run, struct store **out
 	struct store *store = mem_alloc(sizeof(*store));
 	store->path = mem_strdup(path);
 	if (open_db(store) != SQLITE_OK || sql_exec(store->db, schema) != SQLITE_OK)
-		code = err_set(err, ERR_IO, "cannot create run file '%s': %s", path, sql_words(store->db));
+		code = ERR_IO;
 	if (!code)
 		code = writer_run(store, run, err);
 	if (!code)
 		code = store_commit(store, err);
+	if (code == ERR_IO) /* nothing of it stays, whatever the writer said */
+		err_set(err, ERR_IO, "cannot create run file '%s': %s (make room, or choose another place with -o)",
+			path, sql_words(store->db));
 	if (code) {
 		store_abandon(store);
 		return code;

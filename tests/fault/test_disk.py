@@ -37,6 +37,14 @@ def check_incomplete(pitot, finished, path):
     assert 0 < len(statuses) < STAGES and list(statuses.values()).count("ok") >= len(statuses) - 1
 
 
+def fill(folder):
+    filler = os.open(os.path.join(folder, "filler"), os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(filler, b"x" * 4096)
+    os.close(filler)
+
+
 def test_a_full_disk_does_not_stop_the_stages(pitot, small_disk):
     pitot.write("pipeline.yaml", MANY)
     path = os.path.join(small_disk, "run.pitot")
@@ -58,14 +66,17 @@ def test_a_file_size_limit_does_not_stop_the_stages(pitot):
 def test_a_report_that_does_not_fit_is_an_error_and_leaves_no_half_file(pitot, small_disk):
     pitot.run("stages: [{name: a, run: 'true'}]")
     path = os.path.join(small_disk, "report.json")
-    filler = os.open(os.path.join(small_disk, "filler"), os.O_WRONLY | os.O_CREAT)
-    with contextlib.suppress(OSError):
-        while True:
-            os.write(filler, b"x" * 4096)
-    os.close(filler)
+    fill(small_disk)
     finished = pitot("report", "--format", "json", "-o", path, status=UNAVAILABLE)
     assert "report.json" in finished.err
     assert os.listdir(small_disk) == ["filler"]
+
+
+def test_a_disk_without_room_for_a_run_file_is_said_before_anything_runs(pitot, small_disk):
+    fill(small_disk)
+    finished = pitot("run", "-o", os.path.join(small_disk, "run.pitot"), "--", "touch", "ran", status=UNAVAILABLE)
+    assert "cannot create run file" in finished.err and "make room" in finished.err
+    assert "keeps" not in finished.err and os.listdir(small_disk) == ["filler"] and not pitot.exists("ran")
 
 
 def test_a_standard_output_that_is_full_is_an_error(pitot):
