@@ -7,7 +7,7 @@
  *	memory_site.c       (stack, kind) -> site of the calling thread
  *	memory_block.c      address -> site and size, of all threads
  *	memory_stack.c      the stack of the caller, for the most part the one before
- *	memory_python.c     the same for Python frames
+ *	memory_python.c     the same for Python frames; memory_line.c their lines
  *	memory_draw.c       how far it is to the next sample, and what it stands for
  *	memory_tick.c       what time it is, in few cycles
  *	memory_range.c      maps: ranges of addresses, which can be unmapped in parts
@@ -144,6 +144,8 @@ static inline unsigned block_filter_place(const void *at)
 struct memory_stack *stack_new(void);
 void stack_forget(struct memory_stack *stack); /* what was seen so far is of another thread, or of another file */
 wire_id stack_node(struct memory_thread *self, const struct memory_caller *caller);
+/* The site of that stack; NULL: no room. */
+struct wire_site *stack_site(struct memory_thread *self, const struct memory_caller *caller, unsigned kind);
 
 /* memory_draw.c */
 uint64_t draw_next(uint64_t *random);

@@ -243,7 +243,7 @@ static void record_block(struct memory_thread *self, const void *at, size_t byte
 			 const struct memory_caller *caller)
 {
 	uint64_t now = tick_ns();
-	struct wire_site *site = site_find(self, stack_node(self, caller), kind);
+	struct wire_site *site = stack_site(self, caller, kind);
 	struct memory_block block = {.born = now, .bytes = bytes};
 	if (site)
 		block.site = file_id(site);

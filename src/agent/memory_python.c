@@ -14,6 +14,7 @@
 #include "agent/python.h"
 
 #include <limits.h>
+#include <pthread.h>
 
 enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 28, FIRST_MINOR = 11 };
 
@@ -117,7 +118,8 @@ static bool understand(struct memory_stack *stack, struct agent_thread *thread, 
 	if (record == PYTHON_SHIM)
 		frame->value = 0;
 	else
-		frame->value = (uint64_t)record << 32 | (uint64_t)(offset > 0 && offset < OFFSET_MOST ? offset : 0);
+		frame->value = stack_line(stack, (uint64_t)record << 32 |
+							 (uint64_t)(offset > 0 && offset < OFFSET_MOST ? offset : 0));
 	return record != 0;
 }
 
@@ -191,12 +193,32 @@ static bool replace(struct memory_stack *stack, struct agent_thread *thread, uns
 	return true;
 }
 
-static uintptr_t state_now(void)
+/* Whether the state is still the one that was found, of this thread and of the only interpreter. What is read is there: the runtime's
+ * own variables, the state that they name, and the interpreter that heads their list. */
+static bool is_state_known(const struct memory_stack *stack)
+{
+	return stack->state && python.current && python_word(python.current) == stack->state &&
+	       python_word(stack->state + python.at.state_thread) == (uintptr_t)pthread_self() &&
+	       python_word(python.runtime + python.at.runtime_interpreters) == stack->interpreter &&
+	       !python_word(stack->interpreter + python.at.interp_next);
+}
+
+/* 1: several interpreters in one thread, whose frames are interleaved. */
+static uintptr_t state_now(struct memory_stack *stack)
 {
 	enum python_lock lock;
+	if (is_state_known(stack))
+		return stack->state;
 	uintptr_t outer[1], state = python_state(&lock);
-	/* Several interpreters in one thread: their frames are interleaved. */
-	return state && python_outer_states(state, outer, 1) ? 1 : state;
+	stack->state = 0;
+	if (state && python_outer_states(state, outer, 1))
+		return 1;
+	uintptr_t newest = python.runtime ? python_follow(python.runtime + python.at.runtime_interpreters) : 0;
+	if (newest && python.tls == PYTHON_TLS_NONE) {
+		stack->state = state;
+		stack->interpreter = newest;
+	}
+	return state;
 }
 
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread)
@@ -205,7 +227,7 @@ bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread)
 		stack->pythons = stack->sound_pythons = 0;
 		return true;
 	}
-	uintptr_t state = state_now();
+	uintptr_t state = state_now(stack);
 	if (state == 1 || (state && python.at.minor < FIRST_MINOR))
 		return false;
 	struct place place = state ? first_place(state) : (struct place){0};

@@ -40,6 +40,10 @@ void stack_forget(struct memory_stack *stack)
 	memset(stack->rule, 0, sizeof(stack->rule));
 	memset(stack->child, 0, sizeof(stack->child));
 	memset(stack->code, 0, sizeof(stack->code));
+	memset(stack->line, 0, sizeof(stack->line));
+	memset(stack->memo, 0, sizeof(stack->memo));
+	stack->eval = 0;
+	stack->state = 0;
 }
 
 /* ---- rules */
@@ -321,6 +325,116 @@ static wire_id lay_steps(struct memory_stack *stack, struct agent_thread *thread
 	return lay.pythons == stack->pythons ? lay.node : 0;
 }
 
+/* ---- calls that were seen before */
+
+static struct stack_memo *memo_of(struct memory_stack *stack, const struct memory_caller *caller, wire_id parent,
+				  unsigned kind)
+{
+	uint64_t key = caller->ip ^ caller->sp << 20 ^ (uint64_t)parent << 40 ^ kind;
+	return &stack->memo[key * 0x9E3779B97F4A7C15ULL >> 54];
+}
+
+_Static_assert(STACK_MEMOS == 1 << (64 - 54), "the hash gives as many bits as there are memos");
+
+__attribute__((no_sanitize("address", "thread"))) static bool
+holds(const struct stack_memo *memo, const struct memory_caller *caller, wire_id parent, unsigned kind)
+{
+	if (memo->ip != caller->ip || memo->sp != caller->sp || memo->parent != parent || memo->kind != kind ||
+	    (memo->fp && memo->fp != caller->fp))
+		return false;
+	for (unsigned i = 0; i < memo->words; i++)
+		if (*(const stack_word *)memo->word[i].slot != memo->word[i].value)
+			return false;
+	return true;
+}
+
+/* The node of the newest Python frame, where the evaluation function that runs it is still the one known. 0: it is not. What is known of
+ * the stack ends there then. */
+static wire_id newest_python(struct memory_stack *stack, struct agent_thread *thread)
+{
+	unsigned eval = stack->eval, call = stack->eval_call;
+	take_back(stack);
+	if (stack->sound_pythons <= call || stack->steps == 0)
+		return 0;
+	for (unsigned i = stack->sound_pythons; i < stack->pythons; i++)
+		if (!stack->python[i].code)
+			return 0;
+	const struct stack_step *last = &stack->step[stack->steps - 1];
+	struct lay lay = {stack, thread, last->node, last->natives, last->pythons};
+	if (lay.natives == eval && lay.pythons == call) {
+		lay.natives = eval + 1;
+		lay.pythons = call + 1;
+	}
+	if (lay.natives != eval + 1 || lay.pythons <= call || !lay_python(&lay))
+		return 0;
+	last = &stack->step[stack->steps - 1];
+	return !last->is_native && last->natives == eval + 1 ? lay.node : 0;
+}
+
+/* The site of a call like one before: out of the same evaluation function, by the same way. NULL: it has to be walked. */
+static struct wire_site *recall(struct memory_stack *stack, struct agent_thread *thread,
+				const struct memory_caller *caller, unsigned kind)
+{
+	unsigned eval = stack->eval;
+	if (!eval || eval >= stack->natives || caller->sp < thread->stack_low || caller->sp >= stack->native[eval].sp ||
+	    sound_until(stack->native, eval) != eval)
+		return NULL;
+	stack->natives = stack->sound_natives = eval + 1;
+	if (!stack_walk_python(stack, thread)) {
+		stack->natives = stack->pythons = stack->steps = 0;
+		return NULL;
+	}
+	wire_id parent = newest_python(stack, thread);
+	const struct stack_memo *memo = memo_of(stack, caller, parent, kind);
+	return parent && holds(memo, caller, parent, kind) ? memo->site : NULL;
+}
+
+/* Where the stack that was just laid has its newest Python frame: the step; NULL: nowhere. */
+static const struct stack_step *find_eval(struct memory_stack *stack)
+{
+	unsigned call = stack->pythons, eval = stack->natives;
+	stack->eval = 0;
+	while (call > 0 && stack->python[call - 1].code)
+		call--;
+	if (call == 0)
+		return NULL;
+	uintptr_t at = stack->python[call - 1].at;
+	while (eval > 1 && at >= stack->native[eval - 1].sp && at >= stack->native[eval - 2].sp)
+		eval--;
+	if (eval <= 1 || at < stack->native[eval - 1].sp)
+		return NULL;
+	for (unsigned i = stack->steps; i > 0 && stack->step[i - 1].natives >= eval; i--)
+		if (!stack->step[i - 1].is_native && stack->step[i - 1].natives == eval) {
+			stack->eval = eval - 1;
+			stack->eval_call = call - 1;
+			return &stack->step[i - 1];
+		}
+	return NULL;
+}
+
+static void learn(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind, struct wire_site *site)
+{
+	const struct stack_step *python = stack->steps > 0 ? find_eval(stack) : NULL;
+	if (!python)
+		return;
+	const struct stack_native *leaf = &stack->native[stack->natives - 1];
+	struct stack_memo memo = {.ip = caller->ip, .sp = caller->sp, .parent = python->node, .kind = (uint16_t)kind};
+	memo.fp = leaf->flags & STACK_FP_MATTERS ? caller->fp : 0;
+	for (unsigned i = stack->natives; i-- > stack->eval;) {
+		const struct stack_native *frame = &stack->native[i];
+		if (memo.words + 2 > STACK_WORDS)
+			return;
+		memo.word[memo.words].slot = frame->slot;
+		memo.word[memo.words++].value = frame[-1].ip;
+		if (!(frame->flags & STACK_FP_CHECKS))
+			continue;
+		memo.word[memo.words].slot = frame->fp_slot;
+		memo.word[memo.words++].value = frame[-1].fp;
+	}
+	memo.site = site;
+	*memo_of(stack, caller, memo.parent, kind) = memo;
+}
+
 /* ---- all of it */
 
 static wire_id ask_all(struct memory_thread *self)
@@ -349,18 +463,24 @@ static wire_id cut_short(struct memory_stack *stack)
 	return node;
 }
 
-wire_id stack_node(struct memory_thread *self, const struct memory_caller *caller)
+/* False: the stack cannot be looked at. */
+static bool make_ready(struct memory_stack *stack, const struct agent_thread *thread)
 {
-	struct memory_stack *stack = self->stack;
-	struct agent_thread *thread = self->thread;
 	if (!thread || !stack || thread->busy)
-		return memory.blind;
+		return false;
 	if (stack->epoch != module_epoch() || stack->knows_python != stack_has_python()) {
 		stack_forget(stack);
 		stack->epoch = module_epoch();
 		stack->knows_python = stack_has_python();
 	}
 	stack->is_used = true;
+	return true;
+}
+
+static wire_id walk_all(struct memory_thread *self, const struct memory_caller *caller)
+{
+	struct memory_stack *stack = self->stack;
+	struct agent_thread *thread = self->thread;
 	if (walk_native(stack, thread, caller) && stack_walk_python(stack, thread)) {
 		take_back(stack);
 		if (stack->steps && stack->step[stack->steps - 1].natives == stack->natives &&
@@ -374,4 +494,23 @@ wire_id stack_node(struct memory_thread *self, const struct memory_caller *calle
 	}
 	stack->natives = stack->pythons = stack->steps = 0;
 	return ask_all(self);
+}
+
+wire_id stack_node(struct memory_thread *self, const struct memory_caller *caller)
+{
+	return make_ready(self->stack, self->thread) ? walk_all(self, caller) : memory.blind;
+}
+
+struct wire_site *stack_site(struct memory_thread *self, const struct memory_caller *caller, unsigned kind)
+{
+	struct memory_stack *stack = self->stack;
+	if (!make_ready(stack, self->thread))
+		return site_find(self, memory.blind, kind);
+	struct wire_site *site = recall(stack, self->thread, caller, kind);
+	if (__builtin_expect(site != NULL, 1))
+		return site;
+	site = site_find(self, walk_all(self, caller), kind);
+	if (site)
+		learn(stack, caller, kind, site);
+	return site;
 }

@@ -7,7 +7,15 @@
 
 #include "agent/memory.h"
 
-enum { STACK_FRAMES = 1000, STACK_RULES = 2048, STACK_CHILDREN = 16384, STACK_CODES = 512 };
+enum {
+	STACK_FRAMES = 1000,
+	STACK_RULES = 2048,
+	STACK_CHILDREN = 16384,
+	STACK_CODES = 512,
+	STACK_LINES = 1024,
+	STACK_MEMOS = 1024,
+	STACK_WORDS = 13 /* of a memo */
+};
 
 enum stack_flag {
 	STACK_FP_MATTERS = 1, /* further out, something was found by this frame's fp */
@@ -60,19 +68,44 @@ struct stack_code {
 	wire_id record;
 };
 
+/* Where the line begins that an instruction is of. */
+struct stack_line {
+	uint64_t value; /* of a node: code and offset; 0: none */
+	uint32_t start;
+};
+
+/* A call of an allocator out of a Python frame, as it was seen before: the native frames from there on. */
+struct stack_memo {
+	uintptr_t ip, sp, fp; /* fp 0: it does not matter */
+	wire_id parent;       /* node of the Python frame */
+	uint16_t kind, words;
+	struct wire_site *site;
+	struct {
+		uintptr_t slot, value;
+	} word[STACK_WORDS]; /* what is read on the way to the evaluation function's caller */
+};
+
 struct memory_stack {
 	uint32_t epoch;
 	bool knows_python;
 	bool is_used; /* there is something to forget: untouched, it is no memory yet */
 	unsigned natives, pythons, steps;
 	unsigned sound_natives, sound_pythons; /* that the stack before had, too */
+	/* The innermost evaluation function that runs Python frames: its native frame, 0: none; and where its call begins in `python`. */
+	unsigned eval, eval_call;
+	uintptr_t state, interpreter; /* of Python, as they were found; the only ones of this thread */
 	struct stack_native native[STACK_FRAMES], fresh_native[STACK_FRAMES];
 	struct stack_python python[STACK_FRAMES], fresh_python[STACK_FRAMES];
 	struct stack_step step[2 * STACK_FRAMES];
 	struct stack_rule rule[STACK_RULES];
 	struct stack_child child[STACK_CHILDREN];
 	struct stack_code code[STACK_CODES];
+	struct stack_line line[STACK_LINES];
+	struct stack_memo memo[STACK_MEMOS];
 };
+
+/* memory_line.c. `value` of a node with the offset of its line's first instruction. */
+uint64_t stack_line(struct memory_stack *stack, uint64_t value);
 
 /* memory_python.c. Brings stack->python up to date. False: in a way that only the general functions can read. */
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread);
