@@ -115,26 +115,38 @@ void chunk_begin(struct chunk *chunk)
 	memset(chunk->unparsed, 0, chunk->plan->slots.len * sizeof(uint64_t));
 }
 
+/* Room to translate every code that the piece has; what was known of another dictionary is forgotten. */
+static int chunk_reserve_translation(struct chunk *chunk, struct piece_texts *texts, struct err *err)
+{
+	size_t known = dictionary_count(texts->values), old = texts->translation_room;
+	if (texts->translated != texts->values && old)
+		memset(texts->translation, 0, old * sizeof(uint32_t));
+	texts->translated = texts->values;
+	if (old >= known)
+		return 0;
+	size_t room = known * 2;
+	uint32_t *grown =
+		memory_resize(chunk->memory, texts->translation, old * sizeof(uint32_t), room * sizeof(uint32_t));
+	if (!grown)
+		return expr_no_memory(room * sizeof(uint32_t), err);
+	memset(grown + old, 0, (room - old) * sizeof(uint32_t));
+	texts->translation = grown;
+	texts->translation_room = room;
+	return 0;
+}
+
 /* Codes of the piece to codes of the table; new texts get the next code, in the order of the rows. */
 static int chunk_translate(struct chunk *chunk, struct piece *piece, size_t slot, size_t count, struct err *err)
 {
-	const struct span *texts = piece->run.values[chunk->plan->slots.items[slot].node].texts + piece->taken;
-	const uint32_t *in = piece->codes[slot] + piece->taken;
+	struct piece_texts *texts = &piece->texts[slot];
+	const struct span *rows = piece->run.values[chunk->plan->slots.items[slot].node].texts;
 	uint32_t *out = chunk->codes[slot] + chunk->rows;
-	size_t known = dictionary_count(&piece->values[slot]);
-	if (piece->translation_rooms[slot] < known) {
-		size_t room = known * 2;
-		uint32_t *grown =
-			memory_resize(chunk->memory, piece->translations[slot],
-				      piece->translation_rooms[slot] * sizeof(uint32_t), room * sizeof(uint32_t));
-		if (!grown)
-			return expr_no_memory(room * sizeof(uint32_t), err);
-		memset(grown + piece->translation_rooms[slot], 0,
-		       (room - piece->translation_rooms[slot]) * sizeof(uint32_t));
-		piece->translations[slot] = grown;
-		piece->translation_rooms[slot] = room;
-	}
-	uint32_t *translation = piece->translations[slot];
+	int failed = chunk_reserve_translation(chunk, texts, err);
+	if (failed)
+		return failed;
+	size_t known = dictionary_count(texts->values);
+	const uint32_t *in = texts->codes + piece->taken;
+	uint32_t *translation = texts->translation;
 	for (size_t row = 0; row < count; row++) {
 		uint32_t code = in[row];
 		if (__builtin_expect(code < known && translation[code], 1)) {
@@ -145,7 +157,8 @@ static int chunk_translate(struct chunk *chunk, struct piece *piece, size_t slot
 			out[row] = COLUMN_MISSING;
 			continue;
 		}
-		out[row] = dictionary_intern(&chunk->values[slot], texts[row], dictionary_hash(texts[row]));
+		struct span text = code < known ? dictionary_text(texts->values, code) : rows[piece->taken + row];
+		out[row] = dictionary_intern(&chunk->values[slot], text);
 		if (code < known && out[row] != COLUMN_OTHER)
 			translation[code] = out[row] + 1;
 	}
@@ -157,10 +170,16 @@ static uint64_t chunk_count_missing(const struct piece *piece, const struct plan
 	const struct expr_value *before = &piece->run.values[slot->missing_node];
 	uint64_t missing = 0;
 	/* A filled text that is the very text before it had nothing to fill. */
-	if (slot->text && slot->missing_node != slot->node && before->texts == piece->run.values[slot->node].texts)
+	if (slot->text && slot->missing_node != slot->node && before->texts &&
+	    before->texts == piece->run.values[slot->node].texts)
 		return 0;
-	for (size_t row = piece->taken; row < piece->taken + count; row++)
-		missing += slot->text ? !before->texts[row].length : (uint64_t)isnan(before->numbers[row]);
+	size_t begin = piece->taken, end = begin + count;
+	if (slot->text && before->codes)
+		for (size_t row = begin; row < end; row++)
+			missing += before->codes[row] == COLUMN_MISSING;
+	else
+		for (size_t row = begin; row < end; row++)
+			missing += slot->text ? !before->texts[row].length : (uint64_t)isnan(before->numbers[row]);
 	return missing;
 }
 

@@ -14,6 +14,7 @@ struct crew {
 	struct csv *csv;
 	struct memory *memory;
 	const atomic_bool *given_up;
+	bool *always; /* by input column: its cells are needed whatever is given up */
 	struct piece *pieces;
 	size_t piece_count;
 	struct csv_block *first; /* split already, or NULL */
@@ -29,21 +30,24 @@ struct crew {
 
 static int crew_code_texts(struct crew *crew, struct piece *piece, size_t slot)
 {
-	const struct span *texts = piece->run.values[crew->plan->slots.items[slot].node].texts;
-	struct dictionary *values = &piece->values[slot];
-	if (piece->code_rooms[slot] < piece->rows) {
+	const struct expr_value *value = &piece->run.values[crew->plan->slots.items[slot].node];
+	struct piece_texts *texts = &piece->texts[slot];
+	if (value->codes) { /* remembered: they are there */
+		texts->codes = value->codes;
+		texts->values = value->values;
+		return 0;
+	}
+	if (texts->room < piece->rows) {
 		size_t room = piece->rows + piece->rows / 4;
-		memory_give(crew->memory, piece->codes[slot], piece->code_rooms[slot] * sizeof(uint32_t));
-		piece->codes[slot] = memory_take(crew->memory, room * sizeof(uint32_t));
-		piece->code_rooms[slot] = piece->codes[slot] ? room : 0;
-		if (!piece->codes[slot])
+		memory_give(crew->memory, texts->own_codes, texts->room * sizeof(uint32_t));
+		texts->own_codes = memory_take(crew->memory, room * sizeof(uint32_t));
+		texts->room = texts->own_codes ? room : 0;
+		if (!texts->own_codes)
 			return expr_no_memory(room * sizeof(uint32_t), &piece->err);
 	}
-	uint32_t *codes = piece->codes[slot];
-	for (size_t row = 0; row < piece->rows; row++)
-		codes[row] = texts[row].length ? dictionary_intern(values, texts[row], dictionary_hash(texts[row]))
-					       : COLUMN_MISSING;
-	piece->coded[slot] = true;
+	dictionary_intern_rows(&texts->own_values, value->texts, piece->rows, texts->own_codes);
+	texts->codes = texts->own_codes;
+	texts->values = &texts->own_values;
 	return 0;
 }
 
@@ -56,10 +60,14 @@ static int crew_fill_slots(struct crew *crew, struct piece *piece, bool derived)
 		const struct plan_slot *slot = &plan->slots.items[i];
 		if (slot->derived != derived)
 			continue;
-		piece->coded[i] = false;
 		if (slot->text && atomic_load_explicit(&crew->given_up[i], memory_order_relaxed))
 			continue;
 		code = expr_eval(&piece->run, slot->node, &piece->err);
+		/* Below a remembered node nothing was computed, but what is missing or unparsed is counted there. */
+		if (!code && slot->missing_node != EXPR_NONE)
+			code = expr_eval(&piece->run, slot->missing_node, &piece->err);
+		if (!code && slot->parsed_node != EXPR_NONE)
+			code = expr_eval(&piece->run, slot->parsed_node, &piece->err);
 		if (!code && slot->text)
 			code = crew_code_texts(crew, piece, i);
 		else if (!code)
@@ -68,10 +76,49 @@ static int crew_fill_slots(struct crew *crew, struct piece *piece, bool derived)
 	return code;
 }
 
+static void crew_mark_cells(struct crew *crew, uint32_t number, bool *seen)
+{
+	const struct expr_node *node = &crew->plan->set.nodes.items[number];
+	if (seen[number])
+		return;
+	seen[number] = true;
+	if (node->op == EXPR_CELL)
+		crew->always[node->leaf] = true;
+	for (unsigned i = 0; i < node->count; i++)
+		crew_mark_cells(crew, node->args[i], seen);
+}
+
+/* The cells of what is made from several of them: these are always needed. */
+static void crew_find_always(struct crew *crew)
+{
+	const struct plan *plan = crew->plan;
+	bool *seen = mem_alloc(plan->set.nodes.len + 1);
+	crew->always = mem_alloc(plan->input_columns + 1);
+	for (size_t i = 0; i < plan->slots.len; i++)
+		if (plan->set.nodes.items[plan->slots.items[i].node].cell >= EXPR_NO_CELL)
+			crew_mark_cells(crew, plan->slots.items[i].node, seen);
+	free(seen);
+}
+
+/* The cells that these rows are computed from: not those of texts that were given up, unless something else is made of them. */
+static void crew_want(struct crew *crew, struct piece *piece)
+{
+	const struct plan *plan = crew->plan;
+	memcpy(piece->wanted, crew->always, plan->input_columns * sizeof(bool));
+	for (size_t i = 0; i < plan->slots.len; i++) {
+		const struct plan_slot *slot = &plan->slots.items[i];
+		size_t cell = plan->set.nodes.items[slot->node].cell;
+		if (cell < EXPR_NO_CELL &&
+		    !(slot->text && atomic_load_explicit(&crew->given_up[i], memory_order_relaxed)))
+			piece->wanted[cell] = true;
+	}
+}
+
 static int crew_work(struct crew *crew, struct piece *piece, bool split)
 {
 	uint64_t start = clock_mono_ns();
-	int code = split ? 0 : csv_block_split(crew->csv, piece->block, crew->plan->wanted, &piece->err);
+	crew_want(crew, piece);
+	int code = split ? 0 : csv_block_split(crew->csv, piece->block, piece->wanted, &piece->err);
 	if (code)
 		return code;
 	piece->rows = csv_block_rows(piece->block);
@@ -164,17 +211,15 @@ static int crew_make_piece(struct crew *crew, struct piece *piece, struct err *e
 	const struct plan *plan = crew->plan;
 	size_t slots = plan->slots.len ? plan->slots.len : 1;
 	piece->cells = mem_alloc(plan->input_columns * sizeof(*piece->cells));
+	piece->wanted = mem_alloc(plan->input_columns * sizeof(bool));
 	piece->numbers = mem_alloc(slots * sizeof(*piece->numbers));
-	piece->codes = mem_alloc(slots * sizeof(*piece->codes));
-	piece->code_rooms = mem_alloc(slots * sizeof(*piece->code_rooms));
-	piece->coded = mem_alloc(slots * sizeof(*piece->coded));
-	piece->values = mem_alloc(slots * sizeof(*piece->values));
-	piece->translations = mem_alloc(slots * sizeof(*piece->translations));
-	piece->translation_rooms = mem_alloc(slots * sizeof(*piece->translation_rooms));
+	piece->texts = mem_alloc(slots * sizeof(*piece->texts));
 	for (size_t i = 0; i < plan->slots.len; i++)
-		dictionary_init(&piece->values[i], crew->memory, CREW_MOST_VALUES);
+		dictionary_init(&piece->texts[i].own_values, crew->memory, CREW_MOST_VALUES);
+	piece->memo = expr_memo_new(&plan->set, plan->input_columns, crew->memory, crew->piece_count);
 	expr_run_init(&piece->run, &plan->set, crew->memory);
 	piece->run.cells = piece->cells;
+	piece->run.memo = piece->memo;
 	piece->run.missing = plan->recipe->missing_cells.items;
 	piece->run.missing_count = plan->recipe->missing_cells.len;
 	piece->block = csv_block_new(crew->csv, err);
@@ -183,22 +228,20 @@ static int crew_make_piece(struct crew *crew, struct piece *piece, struct err *e
 
 static void crew_free_piece(struct crew *crew, struct piece *piece)
 {
-	for (size_t i = 0; i < crew->plan->slots.len && piece->values; i++) {
-		dictionary_fini(&piece->values[i]);
-		memory_give(crew->memory, piece->codes[i], piece->code_rooms[i] * sizeof(uint32_t));
-		memory_give(crew->memory, piece->translations[i], piece->translation_rooms[i] * sizeof(uint32_t));
+	for (size_t i = 0; i < crew->plan->slots.len && piece->texts; i++) {
+		struct piece_texts *texts = &piece->texts[i];
+		dictionary_fini(&texts->own_values);
+		memory_give(crew->memory, texts->own_codes, texts->room * sizeof(uint32_t));
+		memory_give(crew->memory, texts->translation, texts->translation_room * sizeof(uint32_t));
 	}
+	expr_memo_free(piece->memo);
 	if (piece->run.set)
 		expr_run_fini(&piece->run);
 	csv_block_free(piece->block);
 	free(piece->cells);
+	free(piece->wanted);
 	free(piece->numbers);
-	free(piece->codes);
-	free(piece->code_rooms);
-	free(piece->coded);
-	free(piece->values);
-	free(piece->translations);
-	free(piece->translation_rooms);
+	free(piece->texts);
 }
 
 static int crew_start_threads(struct crew *crew, unsigned threads, struct err *err)
@@ -224,6 +267,7 @@ int crew_start(const struct plan *plan, struct csv *csv, struct csv_block *first
 	pthread_mutex_init(&crew->cutting, NULL);
 	pthread_mutex_init(&crew->lock, NULL);
 	pthread_cond_init(&crew->changed, NULL);
+	crew_find_always(crew);
 	crew->piece_count = threads > 1 ? (size_t)threads + 2 : 1;
 	crew->pieces = mem_alloc(crew->piece_count * sizeof(struct piece));
 	for (size_t i = 0; i < crew->piece_count && !code; i++) {
@@ -302,6 +346,7 @@ void crew_stop(struct crew *crew)
 	csv_block_free(crew->first);
 	free(crew->pieces);
 	free(crew->threads);
+	free(crew->always);
 	pthread_mutex_destroy(&crew->cutting);
 	pthread_mutex_destroy(&crew->lock);
 	pthread_cond_destroy(&crew->changed);

@@ -13,10 +13,23 @@
 #define PITOT_TABLE_CREW_H
 
 #include "table/dictionary.h"
-#include "table/expr_eval.h"
+#include "table/expr_memo.h"
 #include "table/plan.h"
 
 enum piece_state { PIECE_FREE, PIECE_WORKED_ON, PIECE_READY };
+
+/* A text slot's rows as codes. */
+struct piece_texts {
+	const uint32_t *codes;           /* of `values`, COLUMN_OTHER (see the text itself), COLUMN_MISSING */
+	const struct dictionary *values; /* the piece's own, or that of what it remembers */
+	uint32_t *own_codes;
+	size_t room;
+	struct dictionary own_values;
+	/* The taker's: */
+	uint32_t *translation; /* code of `translated` to code of the table + 1 */
+	size_t translation_room;
+	const struct dictionary *translated;
+};
 
 struct piece {
 	enum piece_state state; /* under the crew's lock */
@@ -26,18 +39,15 @@ struct piece {
 	struct csv_block *block;
 	struct expr_run run;
 	const struct span **cells; /* by input column */
+	bool *wanted;              /* by input column: the cells of these rows are needed */
 	size_t rows;
 	uint64_t bytes;
 	uint64_t read_ns, clean_ns, derive_ns;
-	const double **numbers; /* by slot */
-	uint32_t **codes;       /* by slot: of `values`, COLUMN_OTHER (see the text itself), COLUMN_MISSING */
-	size_t *code_rooms;
-	bool *coded; /* by slot: `codes` are those of these rows */
-	struct dictionary *values;
+	const double **numbers;    /* by slot */
+	struct piece_texts *texts; /* by slot */
+	struct expr_memo *memo;
 	/* The taker's: */
 	size_t taken;
-	uint32_t **translations; /* by slot: code of the piece to code of the table + 1 */
-	size_t *translation_rooms;
 };
 
 struct crew;

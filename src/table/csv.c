@@ -48,6 +48,7 @@ void csv_block_free(struct csv_block *block)
 	memory_give(memory, block->starts, block->record_room[1] * sizeof(uint32_t));
 	memory_give(memory, block->first_cells, block->record_room[2] * sizeof(uint32_t));
 	memory_give(memory, block->widths, block->record_room[3] * sizeof(uint32_t));
+	memory_give(memory, block->quoted_rows, block->record_room[4] * sizeof(uint32_t));
 	memory_give(memory, block->side, block->side_room);
 	free(block);
 }

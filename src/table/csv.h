@@ -76,7 +76,10 @@ const char *csv_path(const struct csv *csv);
 uint64_t csv_file_size(const struct csv *csv);
 void csv_count(struct csv *csv, struct csv_counts *out);
 
-/* A cell: borrowed from its block. Empty is empty, whether quoted or not. */
+/* A cell: borrowed from its block. Empty is empty, whether quoted or not. CSV_READABLE bytes from where a cell of a block begins can be
+ * read, however short it is. */
+enum { CSV_READABLE = 16 };
+
 struct span {
 	const char *text;
 	uint32_t length;

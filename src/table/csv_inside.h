@@ -35,10 +35,11 @@ struct csv_block {
 	size_t rows;
 	struct scan_index index;
 	size_t most_cells, most_records;  /* by the tally of the block */
-	size_t cell_room, record_room[4]; /* index.cells; index.records, starts, first_cells, widths */
+	size_t cell_room, record_room[5]; /* index.cells; index.records and the arrays below */
 	uint32_t *starts;                 /* where each row's record begins in `text` */
 	uint32_t *first_cells;            /* of `index.cells` */
 	uint32_t *widths;                 /* cells of each row, at most the table's columns; only set where `ragged` */
+	uint32_t *quoted_rows;            /* rows with quotes in them */
 	bool ragged;
 	struct span *cells; /* of the wanted columns, `rows` each, one column after the other */
 	size_t cells_room;

@@ -126,7 +126,8 @@ static int csv_reserve(struct csv *csv, void **buffer, size_t *room, size_t want
 static int csv_find_cells(struct csv_block *block, struct err *err)
 {
 	struct csv *csv = block->csv;
-	uint32_t **arrays[] = {&block->index.records, &block->starts, &block->first_cells, &block->widths};
+	uint32_t **arrays[] = {&block->index.records, &block->starts, &block->first_cells, &block->widths,
+			       &block->quoted_rows};
 	int code = csv_reserve(csv, (void **)&block->index.cells, &block->cell_room, block->most_cells + SCAN_SLACK,
 			       sizeof(uint32_t), err);
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]) && !code; i++)
@@ -187,11 +188,16 @@ static int csv_find_rows(struct csv_block *block, struct csv_counts *counts, str
 /* A column's cells where every row has all of them, without looking at the text. */
 static void csv_lay_column(const struct csv_block *block, size_t column, struct span *out)
 {
-	const uint32_t *ends = block->index.cells + column;
+	const uint32_t *ends = block->index.cells + column, *first_cells = block->first_cells;
 	const char *text = block->text;
-	for (size_t row = 0; row < block->rows; row++) {
-		const uint32_t *end = ends + block->first_cells[row];
-		uint32_t begin = column ? end[-1] + 1 : block->starts[row];
+	size_t rows = block->rows;
+	for (size_t row = 0; row < rows && !column; row++) {
+		uint32_t begin = block->starts[row];
+		out[row] = (struct span){text + begin, ends[first_cells[row]] - begin};
+	}
+	for (size_t row = 0; row < rows && column; row++) {
+		const uint32_t *end = ends + first_cells[row];
+		uint32_t begin = end[-1] + 1;
 		out[row] = (struct span){text + begin, *end - begin};
 	}
 }
@@ -209,26 +215,45 @@ static void csv_lay_ragged(const struct csv_block *block, size_t column, struct 
 	}
 }
 
+/* The rows that have quotes: mostly few, and the others' cells need not be looked at. */
+static size_t csv_find_quoted(struct csv_block *block)
+{
+	const char *text = block->text, *end = text + block->size, *quote = memchr(text, '"', block->size);
+	size_t count = 0;
+	for (size_t row = 0; quote && row < block->rows; row++) {
+		const char *next = row + 1 < block->rows ? text + block->starts[row + 1] : end;
+		if (quote >= next)
+			continue;
+		block->quoted_rows[count++] = (uint32_t)row;
+		quote = next < end ? memchr(next, '"', (size_t)(end - next)) : NULL;
+	}
+	return count;
+}
+
 static int csv_lay_cells(struct csv_block *block, const bool *wanted, struct err *err)
 {
 	struct csv *csv = block->csv;
 	uint32_t places = 0;
+	size_t quoted = 0;
 	for (size_t i = 0; i < csv->columns; i++)
 		block->places[i] = !wanted || wanted[i] ? places++ : UINT32_MAX;
 	int code = csv_reserve(csv, (void **)&block->cells, &block->cells_room, places * block->rows + 1,
 			       sizeof(struct span), err);
 	if (!code && block->quoted) {
-		code = csv_reserve(csv, (void **)&block->side, &block->side_room, block->size, 1, err);
+		code = csv_reserve(csv, (void **)&block->side, &block->side_room, block->size + CSV_READABLE, 1, err);
 		block->side_size = 0;
+		quoted = csv_find_quoted(block);
 	}
 	for (size_t i = 0; i < csv->columns && !code; i++) {
 		if (block->places[i] == UINT32_MAX)
 			continue;
 		struct span *out = block->cells + block->places[i] * block->rows;
 		(block->ragged ? csv_lay_ragged : csv_lay_column)(block, i, out);
-		for (size_t row = 0; block->quoted && row < block->rows; row++)
-			if (out[row].length && out[row].text[0] == '"')
-				out[row] = csv_unquote(out[row], block->side, &block->side_size);
+		for (size_t k = 0; k < quoted; k++) {
+			struct span *cell = &out[block->quoted_rows[k]];
+			if (cell->length && cell->text[0] == '"')
+				*cell = csv_unquote(*cell, block->side, &block->side_size);
+		}
 	}
 	return code;
 }

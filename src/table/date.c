@@ -20,16 +20,25 @@ static int64_t date_days(int year, int month, int day)
 	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
+/*
+ * Years begin in March here too. Dividing by the length of a year or of a month is a multiplication that is exact in this range
+ * (C. Neri, L. Schneider, "Euclidean affine functions and their application to calendar algorithms", 2023); eras of 400 years are
+ * added first, so that everything is positive.
+ */
 void date_split(double days, struct date_parts *out)
 {
-	int64_t z = (int64_t)floor(days) + 719468;
-	int64_t era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - era * 146097;
-	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-	out->day = (int)(of_year - (153 * month + 2) / 5 + 1);
-	out->month = (int)(month < 10 ? month + 3 : month - 9);
-	out->year = (int)(year + era * 400 + (out->month <= 2));
+	enum { ERAS = 685, ERA_DAYS = 146097, ERA_YEARS = 400, EPOCH = 719468 };
+	int64_t whole = (int64_t)days;
+	whole -= (double)whole > days;
+	uint32_t four = 4 * (uint32_t)(whole + EPOCH + (int64_t)ERAS * ERA_DAYS) + 3;
+	uint32_t century = four / ERA_DAYS, of_century = four % ERA_DAYS / 4;
+	uint64_t product = 2939745ull * (4 * of_century + 3);
+	uint32_t year = (uint32_t)(product >> 32), of_year = (uint32_t)product / 2939745 / 4;
+	uint32_t month = 2141 * of_year + 197913;
+	bool next = of_year >= 306; /* January or February */
+	out->day = (int)((month & 0xffff) / 2141) + 1;
+	out->month = (int)(month >> 16) - (next ? 12 : 0);
+	out->year = (int)(100 * century + year) - ERAS * ERA_YEARS + next;
 }
 
 static bool date_is_leap(int year)
@@ -135,6 +144,63 @@ int date_check_format(const char *format, struct err *err)
 		any = true;
 	}
 	return any ? 0 : err_set(err, ERR_INPUT, "'%s' is no date format: nothing like %%Y in it", format);
+}
+
+bool date_shape_of(const char *format, struct date_shape *out)
+{
+	*out = (struct date_shape){0};
+	for (const char *at = format; *at; at++, out->count++) {
+		if (out->count == DATE_MOST_ITEMS)
+			return false;
+		struct date_item *item = &out->items[out->count];
+		bool directive = *at == '%';
+		at += directive;
+		if (directive && (!*at || !strchr("Yymd", *at)))
+			return false;
+		item->directive = directive ? *at : 0;
+		item->literal = *at;
+		item->width = item->directive == 'Y' ? 4 : item->directive ? 2 : 1;
+		if (*at == ' ') /* any number of blanks */
+			return false;
+		out->length += item->width;
+	}
+	return true;
+}
+
+/* False also where the text is a date, but not as wide as can be: date_parse decides then. */
+static bool date_take_shape(const char *at, const struct date_shape *shape, struct date_fields *out)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		const struct date_item *item = &shape->items[i];
+		int value = 0;
+		if (!item->directive) {
+			if (*at++ != item->literal)
+				return false;
+			continue;
+		}
+		for (unsigned digit = 0; digit < item->width; digit++, at++) {
+			if ((unsigned char)(*at - '0') > 9)
+				return false;
+			value = value * 10 + (*at - '0');
+		}
+		if (item->directive == 'm')
+			out->month = value;
+		else if (item->directive == 'd')
+			out->day = value;
+		else
+			out->year = item->directive == 'Y' ? value : value + (value < 69 ? 2000 : 1900);
+	}
+	return out->month >= 1 && out->month <= 12 && out->day >= 1;
+}
+
+bool date_parse_shape(const char *text, size_t length, const struct date_shape *shape, double *days)
+{
+	struct date_fields fields = {.year = 1970, .month = 1, .day = 1};
+	if (length != shape->length || !date_take_shape(text, shape, &fields) ||
+	    fields.day > date_month_days(fields.year, fields.month))
+		return false;
+	*days = (double)date_days(fields.year, fields.month, fields.day);
+	return true;
 }
 
 bool date_parse(const char *text, size_t length, const char *format, double *days)

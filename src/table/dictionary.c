@@ -3,40 +3,51 @@
 
 #include <string.h>
 
-static uint64_t dictionary_mix(uint64_t a, uint64_t b)
+/* The loops over rows are only as fast as what is in them: one body for each kind of text. */
+#define DICTIONARY_INLINE static inline __attribute__((always_inline))
+
+DICTIONARY_INLINE uint64_t dictionary_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static uint64_t dictionary_load(const char *bytes, size_t count)
+DICTIONARY_INLINE uint64_t dictionary_load(const char *bytes)
 {
-	uint64_t word = 0;
-	memcpy(&word, bytes, count);
+	uint64_t word;
+	memcpy(&word, bytes, sizeof(word));
 	return word;
 }
 
-uint32_t dictionary_hash(struct span text)
+/*
+ * The first 16 bytes, zeros behind a shorter text, and a hash of all. `padded`: 16 bytes can be read where the text begins, so that
+ * short texts of any length take the same few instructions.
+ */
+DICTIONARY_INLINE struct dictionary_key dictionary_key_of(struct span text, bool padded)
 {
 	const uint64_t one = 0x9e3779b97f4a7c15ull, two = 0xe7037ed1a0b428dbull;
+	/* From 16 - length on: as many ones as the text has bytes, then zeros. */
+	static const unsigned char masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+						255, 255, 255, 255, 255, 255, 255, 255};
+	const char *mask = (const char *)masks + 16 - (text.length < 16 ? text.length : 16);
+	uint64_t low, high, hash = one ^ text.length;
+	char copy[16] = {0};
 	const char *at = text.text;
-	size_t left = text.length;
-	uint64_t hash = one ^ left;
-	for (; left > 16; at += 16, left -= 16)
-		hash = dictionary_mix(dictionary_load(at, 8) ^ hash, dictionary_load(at + 8, 8) ^ two);
-	uint64_t low = 0, high = 0;
-	if (left >= 8) {
-		low = dictionary_load(at, 8);
-		high = dictionary_load(at + left - 8, 8);
-	} else if (left >= 4) {
-		low = dictionary_load(at, 4);
-		high = dictionary_load(at + left - 4, 4);
-	} else if (left) {
-		low = (uint64_t)(unsigned char)at[0] << 16 | (uint64_t)(unsigned char)at[left / 2] << 8 |
-		      (unsigned char)at[left - 1];
+	if (!padded && text.length < sizeof(copy)) {
+		if (text.length)
+			memcpy(copy, at, text.length);
+		at = copy;
 	}
+	low = dictionary_load(at) & dictionary_load(mask);
+	high = dictionary_load(at + 8) & dictionary_load(mask + 8);
 	hash = dictionary_mix(low ^ hash, high ^ two);
-	return (uint32_t)(hash ^ hash >> 32);
+	if (__builtin_expect(text.length > 16, 0)) {
+		for (size_t from = 16; from + 16 < text.length; from += 16)
+			hash = dictionary_mix(dictionary_load(at + from) ^ hash, dictionary_load(at + from + 8) ^ two);
+		at += text.length - 16;
+		hash = dictionary_mix(dictionary_load(at) ^ hash, dictionary_load(at + 8) ^ two);
+	}
+	return (struct dictionary_key){low, high, text.length, (uint32_t)(hash ^ hash >> 32)};
 }
 
 void dictionary_init(struct dictionary *dictionary, struct memory *memory, size_t cap)
@@ -68,7 +79,7 @@ static bool dictionary_grow_slots(struct dictionary *dictionary)
 	if (!slots)
 		return false;
 	for (uint32_t code = 0; code < dictionary->count; code++) {
-		size_t at = dictionary->entries[code].hash & (count - 1);
+		size_t at = dictionary->entries[code].key.hash & (count - 1);
 		while (slots[at])
 			at = (at + 1) & (count - 1);
 		slots[at] = code + 1;
@@ -91,7 +102,7 @@ static bool dictionary_reserve(struct dictionary *dictionary, size_t length)
 		dictionary->entries = entries;
 		dictionary->entry_room = room;
 	}
-	if (dictionary->byte_count + length > dictionary->byte_room) {
+	if (!dictionary->bytes || dictionary->byte_count + length > dictionary->byte_room) {
 		size_t room = dictionary->byte_room * 2 + length + 256;
 		char *bytes = memory_resize(dictionary->memory, dictionary->bytes, dictionary->byte_room, room);
 		if (!bytes)
@@ -102,34 +113,64 @@ static bool dictionary_reserve(struct dictionary *dictionary, size_t length)
 	return (dictionary->count + 1) * 2 <= dictionary->slot_count || dictionary_grow_slots(dictionary);
 }
 
-static uint32_t dictionary_add(struct dictionary *dictionary, struct span text, uint32_t hash)
+static __attribute__((noinline)) uint32_t dictionary_add(struct dictionary *dictionary, struct span text,
+							 const struct dictionary_key *key)
 {
 	if (dictionary->count >= dictionary->cap || !dictionary_reserve(dictionary, text.length)) {
 		dictionary->refused = true;
 		return COLUMN_OTHER;
 	}
 	uint32_t code = dictionary->count++;
-	dictionary->entries[code] = (struct dictionary_entry){dictionary->byte_count, text.length, hash};
-	memcpy(dictionary->bytes + dictionary->byte_count, text.text, text.length);
+	dictionary->entries[code] = (struct dictionary_entry){*key, dictionary->byte_count};
+	if (text.length)
+		memcpy(dictionary->bytes + dictionary->byte_count, text.text, text.length);
 	dictionary->byte_count += text.length;
-	size_t at = hash & (dictionary->slot_count - 1);
+	size_t at = key->hash & (dictionary->slot_count - 1);
 	while (dictionary->slots[at])
 		at = (at + 1) & (dictionary->slot_count - 1);
 	dictionary->slots[at] = code + 1;
 	return code;
 }
 
-uint32_t dictionary_intern(struct dictionary *dictionary, struct span text, uint32_t hash)
+/* What a key does not say of a text of more than 16 bytes: the bytes after them. */
+DICTIONARY_INLINE bool dictionary_same_rest(const char *a, const char *b, size_t length)
 {
+	if (length > 32)
+		return memcmp(a + 16, b + 16, length - 16) == 0;
+	return dictionary_load(a + length - 16) == dictionary_load(b + length - 16) &&
+	       dictionary_load(a + length - 8) == dictionary_load(b + length - 8);
+}
+
+DICTIONARY_INLINE uint32_t dictionary_find_or_add(struct dictionary *dictionary, struct span text, bool padded)
+{
+	struct dictionary_key key = dictionary_key_of(text, padded);
 	size_t mask = dictionary->slot_count - 1;
-	for (size_t at = hash & mask; dictionary->slot_count && dictionary->slots[at]; at = (at + 1) & mask) {
+	for (size_t at = key.hash & mask; dictionary->slot_count && dictionary->slots[at]; at = (at + 1) & mask) {
 		uint32_t code = dictionary->slots[at] - 1;
 		const struct dictionary_entry *entry = &dictionary->entries[code];
-		if (entry->hash == hash && entry->length == text.length &&
-		    memcmp(dictionary->bytes + entry->offset, text.text, text.length) == 0)
+		if (entry->key.low == key.low && entry->key.high == key.high && entry->key.length == key.length &&
+		    (key.length <= 16 ||
+		     dictionary_same_rest(dictionary->bytes + entry->offset, text.text, text.length)))
 			return code;
 	}
-	return dictionary_add(dictionary, text, hash);
+	return dictionary_add(dictionary, text, &key);
+}
+
+uint32_t dictionary_intern(struct dictionary *dictionary, struct span text)
+{
+	return dictionary_find_or_add(dictionary, text, false);
+}
+
+void dictionary_intern_rows(struct dictionary *dictionary, const struct span *texts, size_t rows, uint32_t *codes)
+{
+	for (size_t row = 0; row < rows; row++)
+		codes[row] = texts[row].length ? dictionary_find_or_add(dictionary, texts[row], false) : COLUMN_MISSING;
+}
+
+void dictionary_intern_cells(struct dictionary *dictionary, const struct span *cells, size_t rows, uint32_t *codes)
+{
+	for (size_t row = 0; row < rows; row++)
+		codes[row] = dictionary_find_or_add(dictionary, cells[row], true);
 }
 
 size_t dictionary_bytes(const struct dictionary *dictionary)
@@ -150,5 +191,5 @@ struct span dictionary_text(const struct dictionary *dictionary, uint32_t code)
 	if (code >= dictionary->count)
 		return (struct span){"", 0};
 	const struct dictionary_entry *entry = &dictionary->entries[code];
-	return (struct span){dictionary->bytes + entry->offset, entry->length};
+	return (struct span){dictionary->bytes + entry->offset, entry->key.length};
 }

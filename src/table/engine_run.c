@@ -108,16 +108,35 @@ static int engine_does_not_fit(const struct engine_work *work, size_t rows, stru
 		       rows, (double)rows * (double)row_bytes / 1e6, limit);
 }
 
-/* How many rows the next part may have. A sixteenth of the budget stays free for what the input may bring: long rows, new
- * values; before the first chunk a quarter, because the pieces have yet to take theirs. */
+static bool engine_reserve_predictions(struct engine_work *work, size_t rows)
+{
+	struct memory *memory = &work->engine->memory;
+	if (work->prediction_room >= rows || work->engine->plan->target == PLAN_NONE)
+		return true;
+	memory_give(memory, work->predictions, work->prediction_room * sizeof(double));
+	work->predictions = memory_take(memory, rows * sizeof(double));
+	work->prediction_room = work->predictions ? rows : 0;
+	return work->predictions != NULL;
+}
+
+/* Takes what so many rows need before any of them is there: afterwards it would be too late for fewer. */
+static bool engine_reserve(struct engine_work *work, size_t rows)
+{
+	return encode_reserve(&work->encode, rows) && engine_reserve_predictions(work, rows) &&
+	       chunk_reserve(&work->chunk, rows);
+}
+
+/* How many rows the next part may have. An eighth of the budget stays free for what the input may bring: long rows, new
+ * values; before the first chunk three eighths, because the pieces have yet to take theirs, and to learn what they remember. */
 static int engine_fit(struct engine_work *work, size_t wanted, size_t *rows, struct err *err)
 {
 	const struct engine *engine = work->engine;
 	const struct memory *memory = &engine->memory;
 	size_t row_bytes = engine->plan->row_bytes, room = work->encode.room;
 	*rows = wanted;
-	size_t spare = work->result->chunks ? memory->budget / 16 : memory->budget / 4;
-	while (memory->budget && *rows > room && !memory_fits(memory, (*rows - room) * row_bytes + spare)) {
+	size_t spare = work->result->chunks ? memory->budget / 8 : memory->budget / 8 * 3;
+	while (memory->budget && *rows > room &&
+	       !(memory_fits(memory, (*rows - room) * row_bytes + spare) && engine_reserve(work, *rows))) {
 		bool out_of_retries = work->at.retries == ENGINE_MOST_HALVINGS;
 		if ((out_of_retries && !engine->spill_dir) || *rows <= ENGINE_LEAST_ROWS)
 			return engine_does_not_fit(work, wanted, err);
@@ -203,13 +222,8 @@ static int engine_learn(struct engine_work *work, struct err *err)
 	work->at.target = work->at.predictions = NULL;
 	if (engine->plan->target == PLAN_NONE || !chunk->rows)
 		return 0;
-	if (work->prediction_room < chunk->rows) {
-		memory_give(&engine->memory, work->predictions, work->prediction_room * sizeof(double));
-		work->predictions = memory_take(&engine->memory, chunk->rows * sizeof(double));
-		work->prediction_room = work->predictions ? chunk->rows : 0;
-		if (!work->predictions)
-			return engine_does_not_fit(work, chunk->rows, err);
-	}
+	if (!engine_reserve_predictions(work, chunk->rows))
+		return engine_does_not_fit(work, chunk->rows, err);
 	const double *target = chunk->frame.columns[engine->plan->target].numbers;
 	int code = 0;
 	if (work->mode == ENGINE_BATCH) {

@@ -44,6 +44,23 @@ static bool expr_same(const struct expr_node *a, const struct expr_node *b)
 	return memcmp(a->args, b->args, a->count * sizeof(uint32_t)) == 0;
 }
 
+/* The cell that a node is a function of, with nothing else but constants: then so many texts have so many results, whatever the row. */
+static size_t expr_cell_of(const struct expr_set *set, const struct expr_node *node)
+{
+	size_t cell = EXPR_CONSTANT;
+	if (node->op == EXPR_CELL)
+		return node->leaf;
+	if (node->op == EXPR_SERIES || node->ordered || node->windowed)
+		return EXPR_NO_CELL;
+	for (unsigned i = 0; i < node->count; i++) {
+		size_t other = set->nodes.items[node->args[i]].cell;
+		if (other != EXPR_CONSTANT && cell != EXPR_CONSTANT && cell != other)
+			return EXPR_NO_CELL;
+		cell = other == EXPR_CONSTANT ? cell : other;
+	}
+	return cell;
+}
+
 uint32_t expr_add(struct expr_set *set, const struct expr_node *node)
 {
 	uint64_t key = expr_hash(node);
@@ -64,6 +81,7 @@ uint32_t expr_add(struct expr_set *set, const struct expr_node *node)
 		if (node->function->forgets_target)
 			added.from_target = false;
 	}
+	added.cell = expr_cell_of(set, &added);
 	vec_push(&set->nodes, added);
 	map_put(&set->index, key, (void *)(uintptr_t)set->nodes.len);
 	return (uint32_t)(set->nodes.len - 1);

@@ -29,7 +29,9 @@
 #include "table/recipe.h"
 
 enum { EXPR_MOST_ARGUMENTS = 3, EXPR_MOST_DEPTH = 100, EXPR_MOST_NODES = 20000, EXPR_MOST_WINDOW = 1 << 20 };
-#define EXPR_NONE UINT32_MAX
+#define EXPR_NONE     UINT32_MAX
+#define EXPR_CONSTANT SIZE_MAX
+#define EXPR_NO_CELL  (SIZE_MAX - 1)
 
 enum expr_op {
 	EXPR_CELL,   /* leaf: text of the file; `leaf` is the input column */
@@ -52,6 +54,7 @@ struct expr_node {
 	double number;
 	char *text;
 	size_t leaf;
+	size_t cell; /* the one input column that it is a function of, EXPR_CONSTANT where of none, EXPR_NO_CELL where of more */
 	bool ordered;
 	bool windowed; /* or something below it is: may be computed once per row only, and after sorting */
 	bool from_target;

@@ -2,6 +2,7 @@
 #include "table/expr_eval.h"
 
 #include "table/dictionary.h"
+#include "table/expr_memo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@ void expr_run_fini(struct expr_run *run)
 void expr_run_begin(struct expr_run *run, size_t rows)
 {
 	run->rows = rows;
+	if (run->memo)
+		expr_memo_begin(run->memo);
 	for (size_t i = 0; i < run->set->nodes.len; i++)
 		run->values[i].ready = false;
 	if (run->arena) { /* the newest part is the largest; it is kept */
@@ -226,7 +229,7 @@ int expr_eval(struct expr_run *run, uint32_t number, struct err *err)
 	const struct expr_node *node = &run->set->nodes.items[number];
 	struct expr_value *value = &run->values[number];
 	int code = 0;
-	if (value->ready)
+	if (value->ready || (run->memo && expr_memo_eval(run->memo, run, number)))
 		return 0;
 	for (unsigned i = 0; i < node->count && !code; i++) {
 		if (expr_is_inline(node, i))
@@ -240,6 +243,7 @@ int expr_eval(struct expr_run *run, uint32_t number, struct err *err)
 	if (code)
 		return code;
 	value->unparsed = 0;
+	value->codes = NULL;
 	switch (node->op) {
 	case EXPR_CELL:
 		code = expr_eval_cells(run, node, value, err);

@@ -15,7 +15,7 @@ struct expr_value {
 	bool ready;
 	double *numbers;
 	struct span *texts;
-	const uint32_t *codes; /* of a bound text; its texts are looked up when they are wanted */
+	const uint32_t *codes; /* of a bound or remembered text; its texts are looked up when they are wanted */
 	const struct dictionary *values;
 	uint64_t unparsed; /* texts that were there but no number or date */
 	/* What the value owns; `numbers` and `texts` may be somebody else's. */
@@ -52,8 +52,11 @@ struct expr_run {
 	size_t missing_count;
 	struct expr_arena_part *arena;
 	enum recipe_sd sd;
-	bool per_chunk; /* statistics begin anew with every begin; windows do not */
+	struct expr_memo *memo; /* or NULL */
+	bool per_chunk;         /* statistics begin anew with every begin; windows do not */
 };
+
+struct expr_memo;
 
 void expr_run_init(struct expr_run *run, const struct expr_set *set, struct memory *memory);
 void expr_run_fini(struct expr_run *run);

@@ -17,6 +17,12 @@ static uint32_t text_find(struct span text, uint32_t from, struct span part)
 {
 	if (!part.length || part.length > text.length)
 		return text.length;
+	if (part.length == 1) {
+		for (uint32_t at = from; at < text.length; at++)
+			if (text.text[at] == part.text[0])
+				return at;
+		return text.length;
+	}
 	for (uint32_t at = from; at + part.length <= text.length; at++)
 		if (text.text[at] == part.text[0] && memcmp(text.text + at, part.text, part.length) == 0)
 			return at;
@@ -279,10 +285,16 @@ static int text_to_number(struct expr_call *call)
 static int text_to_date(struct expr_call *call)
 {
 	const char *format = call->arg_nodes[1]->text;
+	struct date_shape shape;
+	bool shaped = date_shape_of(format, &shape);
 	uint64_t unparsed = 0;
 	for (size_t i = 0; i < call->run->rows; i++) {
 		struct span text = call->args[0]->texts[i];
 		double days = NAN;
+		if (shaped && date_parse_shape(text.text, text.length, &shape, &days)) {
+			call->out->numbers[i] = days;
+			continue;
+		}
 		if (text.length && !date_parse(text.text, text.length, format, &days))
 			unparsed++;
 		call->out->numbers[i] = days;

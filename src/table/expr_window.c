@@ -5,6 +5,7 @@
  * up anew for every row; a wide one slides, and is added up anew once per width, so that rounding errors cannot pile up.
  */
 #include "table/expr_eval.h"
+#include "table/lanes.h"
 
 #include <math.h>
 #include <string.h>
@@ -162,6 +163,68 @@ static void window_extreme(const double *joined, size_t before, size_t rows, siz
 	}
 }
 
+/*
+ * Narrow windows that are full and in which nothing is missing, four rows side by side: each row's own sum is added up in the same
+ * order as window_value does it, so the result is the same. The number of rows that this was done for.
+ */
+LANES_INLINE size_t window_narrow_body(const double *first, size_t rows, size_t width, int variant, bool sample,
+				       double *out)
+{
+	size_t row = 0;
+	double count = (double)width, freedom = (double)(width - sample);
+	for (; row + 4 <= rows; row += 4) {
+		lanes sum = {0}, squares = {0}, least = LANES_LOAD(first + row), most = least;
+		for (size_t i = 0; i < width; i++) {
+			lanes four = LANES_LOAD(first + row + i);
+			sum += four;
+			least = LANES_PICK(four < least, four, least);
+			most = LANES_PICK(four > most, four, most);
+		}
+		lanes mean = sum / count;
+		for (size_t i = 0; variant == WINDOW_SD && i < width; i++) {
+			lanes apart = LANES_LOAD(first + row + i) - mean;
+			squares += apart * apart;
+		}
+		squares /= freedom;
+		for (int lane = 0; variant == WINDOW_SD && lane < 4; lane++)
+			squares[lane] = least[lane] == most[lane] ? 0 : sqrt(squares[lane]);
+		LANES_STORE(out + row, variant == WINDOW_MEAN  ? mean
+				       : variant == WINDOW_SD  ? squares
+				       : variant == WINDOW_SUM ? sum
+				       : variant == WINDOW_MIN ? least
+							       : most);
+	}
+	return row;
+}
+
+static size_t window_narrow_plain(const double *first, size_t rows, size_t width, int variant, bool sample, double *out)
+{
+	return window_narrow_body(first, rows, width, variant, sample, out);
+}
+
+LANES_WIDE static size_t window_narrow_wide(const double *first, size_t rows, size_t width, int variant, bool sample,
+					    double *out)
+{
+	return window_narrow_body(first, rows, width, variant, sample, out);
+}
+
+static void window_narrow(const double *joined, size_t before, size_t rows, size_t width, int variant, bool sample,
+			  double *out)
+{
+	struct moments moments;
+	bool whole = width > 1 && moments_of_first(joined, before + rows, &moments); /* nothing is missing */
+	for (size_t row = 0; row < rows;) {
+		size_t end = before + row + 1, count = end < width ? end : width;
+		if (whole && count == width) { /* the first that is full; what is left over of four is done below */
+			row += (lanes_are_wide() ? window_narrow_wide : window_narrow_plain)(
+				joined + end - width, rows - row, width, variant, sample, out + row);
+			whole = false;
+			continue;
+		}
+		out[row++] = window_value(joined + end - count, count, variant, sample);
+	}
+}
+
 static int window_rolling(struct expr_call *call)
 {
 	size_t width = (size_t)call->arg_nodes[1]->number, rows = call->run->rows, before;
@@ -176,10 +239,7 @@ static int window_rolling(struct expr_call *call)
 	else if (width > WINDOW_NARROW)
 		window_extreme(joined, before, rows, width, variant, out);
 	else
-		for (size_t row = 0; row < rows; row++) {
-			size_t end = before + row + 1, count = end < width ? end : width;
-			out[row] = window_value(joined + end - count, count, variant, sample);
-		}
+		window_narrow(joined, before, rows, width, variant, sample, out);
 	return 0;
 }
 

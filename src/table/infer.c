@@ -96,7 +96,7 @@ static void infer_text(const struct infer_column *column, struct recipe_column *
 	dictionary_init(&values, NULL, INFER_MOST_ROWS);
 	for (size_t row = 0; row < column->rows; row++)
 		if (!infer_is_missing(column->recipe, column->cells[row]))
-			dictionary_intern(&values, column->cells[row], dictionary_hash(column->cells[row]));
+			dictionary_intern(&values, column->cells[row]);
 	size_t count = dictionary_count(&values);
 	out->type = RECIPE_TEXT;
 	out->note = mem_printf("%s: %zu distinct values in the first %zu rows",

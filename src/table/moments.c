@@ -1,52 +1,75 @@
 /* moments.c - see moments.h. */
 #include "table/moments.h"
 
+#include "table/lanes.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct moments_pass {
+	double sum, least, most;
+};
+
 /* Four sums side by side: neither the latency of one addition nor the order of a vectoriser decides. */
-static double moments_sum(const double *numbers, size_t count)
+LANES_INLINE void moments_pass_body(const double *numbers, size_t count, struct moments_pass *out)
 {
-	double sums[4] = {0};
+	lanes sums = {0}, least = {numbers[0], numbers[0], numbers[0], numbers[0]}, most = least;
 	size_t i = 0;
-	for (; i + 4 <= count; i += 4)
-		for (int lane = 0; lane < 4; lane++)
-			sums[lane] += numbers[i + (size_t)lane];
-	for (; i < count; i++)
+	for (; i + 4 <= count; i += 4) {
+		lanes four = LANES_LOAD(numbers + i);
+		sums += four;
+		least = LANES_PICK(four < least, four, least);
+		most = LANES_PICK(four > most, four, most);
+	}
+	*out = (struct moments_pass){0, least[0], most[0]};
+	for (; i < count; i++) {
 		sums[0] += numbers[i];
-	return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+		out->least = numbers[i] < out->least ? numbers[i] : out->least;
+		out->most = numbers[i] > out->most ? numbers[i] : out->most;
+	}
+	for (int lane = 1; lane < 4; lane++) {
+		out->least = least[lane] < out->least ? least[lane] : out->least;
+		out->most = most[lane] > out->most ? most[lane] : out->most;
+	}
+	out->sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-static void moments_of_all(const double *numbers, size_t count, double sum, struct moments *out)
+static void moments_pass_plain(const double *numbers, size_t count, struct moments_pass *out)
 {
-	double squares[4] = {0}, least = numbers[0], most = numbers[0];
-	double mean = sum / (double)count;
+	moments_pass_body(numbers, count, out);
+}
+
+LANES_WIDE static void moments_pass_wide(const double *numbers, size_t count, struct moments_pass *out)
+{
+	moments_pass_body(numbers, count, out);
+}
+
+LANES_INLINE double moments_squares_body(const double *numbers, size_t count, double mean)
+{
+	lanes squares = {0};
 	size_t i = 0;
-	for (; i + 4 <= count; i += 4)
-		for (int lane = 0; lane < 4; lane++) {
-			double distance = numbers[i + (size_t)lane] - mean;
-			squares[lane] += distance * distance;
-		}
+	for (; i + 4 <= count; i += 4) {
+		lanes apart = LANES_LOAD(numbers + i) - mean;
+		squares += apart * apart;
+	}
 	for (; i < count; i++)
 		squares[0] += (numbers[i] - mean) * (numbers[i] - mean);
-	for (i = 0; i < count; i++) {
-		least = numbers[i] < least ? numbers[i] : least;
-		most = numbers[i] > most ? numbers[i] : most;
-	}
-	*out = (struct moments){count, mean, (squares[0] + squares[1]) + (squares[2] + squares[3]), least, most};
+	return (squares[0] + squares[1]) + (squares[2] + squares[3]);
 }
 
-void moments_of(const double *numbers, size_t count, struct moments *out)
+static double moments_squares_plain(const double *numbers, size_t count, double mean)
 {
-	*out = (struct moments){0};
-	if (!count)
-		return;
-	double sum = moments_sum(numbers, count);
-	if (!isnan(sum)) {
-		moments_of_all(numbers, count, sum, out);
-		return;
-	}
+	return moments_squares_body(numbers, count, mean);
+}
+
+LANES_WIDE static double moments_squares_wide(const double *numbers, size_t count, double mean)
+{
+	return moments_squares_body(numbers, count, mean);
+}
+
+static void moments_of_some(const double *numbers, size_t count, struct moments *out)
+{
 	double total = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (isnan(numbers[i]))
@@ -57,7 +80,28 @@ void moments_of(const double *numbers, size_t count, struct moments *out)
 		total += numbers[i];
 	}
 	out->mean = out->count ? total / (double)out->count : 0;
-	for (size_t i = 0; i < count; i++)
+}
+
+bool moments_of_first(const double *numbers, size_t count, struct moments *out)
+{
+	struct moments_pass pass;
+	*out = (struct moments){0};
+	if (!count)
+		return true;
+	(lanes_are_wide() ? moments_pass_wide : moments_pass_plain)(numbers, count, &pass);
+	if (isnan(pass.sum))
+		moments_of_some(numbers, count, out);
+	else
+		*out = (struct moments){count, pass.sum / (double)count, 0, pass.least, pass.most};
+	return !isnan(pass.sum);
+}
+
+void moments_of(const double *numbers, size_t count, struct moments *out)
+{
+	bool all = moments_of_first(numbers, count, out);
+	if (all && count)
+		out->m2 = (lanes_are_wide() ? moments_squares_wide : moments_squares_plain)(numbers, count, out->mean);
+	for (size_t i = 0; !all && i < count; i++)
 		if (!isnan(numbers[i]))
 			out->m2 += (numbers[i] - out->mean) * (numbers[i] - out->mean);
 }

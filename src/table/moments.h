@@ -24,6 +24,8 @@ struct moments {
 };
 
 void moments_of(const double *numbers, size_t count, struct moments *out);
+/* The same without `m2`, which is 0; false where numbers were missing. */
+bool moments_of_first(const double *numbers, size_t count, struct moments *out);
 void moments_merge(struct moments *into, const struct moments *more);
 void moments_add(struct moments *into, double number);         /* one; NaN is passed over */
 double moments_sd(const struct moments *moments, bool sample); /* 0 where there are too few */

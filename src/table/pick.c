@@ -1,13 +1,13 @@
 /* pick.c - see pick.h. */
 #include "table/pick.h"
 
+#include "table/lanes.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PICK_BLOCK = 256 /* rows whose distances are held at a time: 14 columns of them fit the first cache */ };
-
-typedef double pick_pair __attribute__((vector_size(16)));
 
 static size_t pick_bytes(size_t count)
 {
@@ -53,7 +53,7 @@ void pick_forget(struct pick *pick)
 	pick->rows = 0;
 }
 
-/* Distances from the chunk's means of `rows` rows, padded with zeros to an even number. */
+/* Distances from the chunk's means of `rows` rows, padded with zeros to a multiple of four. */
 static void pick_centre(struct pick *pick, const double *const *columns, size_t from, size_t rows)
 {
 	for (size_t i = 0; i < pick->count; i++) {
@@ -69,20 +69,38 @@ static void pick_centre(struct pick *pick, const double *const *columns, size_t 
 	}
 }
 
-static double pick_dot(const double *a, const double *b, size_t rows)
+/* Adds the products of column `i` with `some` columns from `j` on; a load of the first serves them all. */
+#define PICK_DOTS(some)                                                                                                \
+	do {                                                                                                           \
+		lanes sums[some] = {{0}};                                                                              \
+		for (size_t row = 0; row < rows; row += 4) {                                                           \
+			lanes a = LANES_LOAD(block + i * PICK_BLOCK + row);                                            \
+			for (size_t k = 0; k < (some); k++)                                                            \
+				sums[k] += a * LANES_LOAD(block + (j + k) * PICK_BLOCK + row);                         \
+		}                                                                                                      \
+		for (size_t k = 0; k < (some); k++)                                                                    \
+			products[i * count + j + k] += (sums[k][0] + sums[k][2]) + (sums[k][1] + sums[k][3]);          \
+	} while (0)
+
+LANES_INLINE void pick_dots_body(const double *block, size_t count, size_t rows, double *products)
 {
-	pick_pair first = {0, 0}, second = {0, 0};
-	for (size_t row = 0; row < rows; row += 4) {
-		pick_pair a1, a2, b1, b2;
-		memcpy(&a1, a + row, sizeof(a1));
-		memcpy(&a2, a + row + 2, sizeof(a2));
-		memcpy(&b1, b + row, sizeof(b1));
-		memcpy(&b2, b + row + 2, sizeof(b2));
-		first += a1 * b1;
-		second += a2 * b2;
+	for (size_t i = 0; i < count; i++) {
+		size_t j = i;
+		for (; j + 4 <= count; j += 4)
+			PICK_DOTS(4);
+		for (; j < count; j++)
+			PICK_DOTS(1);
 	}
-	first += second;
-	return first[0] + first[1];
+}
+
+static void pick_dots_plain(const double *block, size_t count, size_t rows, double *products)
+{
+	pick_dots_body(block, count, rows, products);
+}
+
+LANES_WIDE static void pick_dots_wide(const double *block, size_t count, size_t rows, double *products)
+{
+	pick_dots_body(block, count, rows, products);
 }
 
 static void pick_multiply(struct pick *pick, const double *const *columns, size_t rows)
@@ -92,10 +110,7 @@ static void pick_multiply(struct pick *pick, const double *const *columns, size_
 	for (size_t from = 0; from < rows; from += PICK_BLOCK) {
 		size_t some = rows - from < PICK_BLOCK ? rows - from : PICK_BLOCK;
 		pick_centre(pick, columns, from, some);
-		for (size_t i = 0; i < count; i++)
-			for (size_t j = i; j < count; j++)
-				pick->chunk_products[i * count + j] +=
-					pick_dot(pick->block + i * PICK_BLOCK, pick->block + j * PICK_BLOCK, some);
+		(lanes_are_wide() ? pick_dots_wide : pick_dots_plain)(pick->block, count, some, pick->chunk_products);
 	}
 }
 
@@ -126,7 +141,7 @@ void pick_add(struct pick *pick, const double *const *columns, size_t rows)
 	if (!rows || !pick->count)
 		return;
 	for (size_t i = 0; i < pick->count; i++) {
-		moments_of(columns[i], rows, &pick->chunk[i]);
+		moments_of_first(columns[i], rows, &pick->chunk[i]); /* the squares are among the products */
 		pick->shifts[i] = pick->chunk[i].count < rows;
 	}
 	pick_multiply(pick, columns, rows);

@@ -163,15 +163,47 @@ static void the_table_of_powers_is_that_of_five(void **state)
 	}
 }
 
+/* By both ways, which must agree wherever the fast one answers. */
 static double days_of(const char *text, const char *format)
 {
-	double days = NAN;
-	return date_parse(text, strlen(text), format, &days) ? days : (double)NAN;
+	double days = NAN, fast = NAN;
+	struct date_shape shape;
+	bool parsed = date_parse(text, strlen(text), format, &days);
+	if (date_shape_of(format, &shape) && date_parse_shape(text, strlen(text), &shape, &fast)) {
+		assert_true(parsed);
+		assert_true(fast == days);
+	}
+	return parsed ? days : (double)NAN;
+}
+
+static void most_dates_go_the_fast_way(void **state)
+{
+	struct date_shape shape;
+	double days;
+	(void)state;
+	assert_true(date_shape_of("%m/%d/%y", &shape));
+	assert_true(date_parse_shape("12/30/84", 8, &shape, &days) && days == 5477);
+	assert_false(date_parse_shape("12/30/8", 7, &shape, &days));
+	assert_false(date_parse_shape("12/3x/84", 8, &shape, &days));
+	assert_false(date_parse_shape("02/30/84", 8, &shape, &days));
+	assert_false(date_shape_of("%d %b", &shape));
+	assert_false(date_shape_of("%Y%", &shape));
+	assert_false(date_shape_of("a long literal text", &shape));
 }
 
 static void dates_are_those_of_the_c_library(void **state)
 {
 	(void)state;
+	for (int64_t day = -99999999; day < 100000000; day += 999983) { /* what number_of_date lets through */
+		time_t seconds = day * 86400;
+		struct tm parts;
+		struct date_parts got;
+		gmtime_r(&seconds, &parts);
+		date_split((double)day + 0.75, &got);
+		assert_int_equal(got.year, parts.tm_year + 1900);
+		assert_int_equal(got.month, parts.tm_mon + 1);
+		assert_int_equal(got.day, parts.tm_mday);
+	}
 	for (int64_t day = -30000; day < 60000; day += 1) {
 		time_t seconds = day * 86400;
 		struct tm parts;
@@ -235,6 +267,7 @@ static void formats_of_dates_do_what_they_say(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(most_dates_go_the_fast_way),
 	cmocka_unit_test(numbers_are_those_of_strtod_bit_for_bit),
 	cmocka_unit_test(only_whole_decimal_numbers_are_numbers),
 	cmocka_unit_test(the_table_of_powers_is_that_of_five),
