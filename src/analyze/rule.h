@@ -47,6 +47,9 @@
 	X(short_processes)                                                                                             \
 	X(interpreter_starts)                                                                                          \
 	X(chunk_time)                                                                                                  \
+	X(chunk_bandwidth)                                                                                             \
+	X(chunk_latency)                                                                                               \
+	X(chunk_gap)                                                                                                   \
 	X(low_bandwidth)                                                                                               \
 	X(waiting)                                                                                                     \
 	X(handoffs)                                                                                                    \

@@ -84,7 +84,7 @@ static void moments_of_some(const double *numbers, size_t count, struct moments 
 
 bool moments_of_first(const double *numbers, size_t count, struct moments *out)
 {
-	struct moments_pass pass;
+	struct moments_pass pass = {0};
 	*out = (struct moments){0};
 	if (!count)
 		return true;

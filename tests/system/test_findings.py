@@ -18,7 +18,7 @@ from harness import FAILED, OK, PYTHON, USAGE
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTROLLERS = "/sys/fs/cgroup"
 # Rules that predict no gain: what costs time may stand before them.
-WITHOUT_GAIN = ("peak-one-line", "memory-kept")
+WITHOUT_GAIN = ("peak-one-line", "memory-kept", "chunk-latency")
 # Rules about code that a healthy program may not meet: what it does has no part in them.
 TOPICS = ("import-time", "allocator", "regex-compile", "date-parsing")
 

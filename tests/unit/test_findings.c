@@ -253,7 +253,8 @@ static void every_rule_has_a_test_and_its_documentation(void **state)
 		"same-input",   "memory-growth", "interpreter-starts", "requested-resources", "hot-function",
 		"import-time",  "serialising",   "interpreter-loop",   "allocator",           "regex-compile",
 		"date-parsing", "leak",          "allocation-churn",   "peak-one-line",       "memory-kept",
-		"chunk-memory", "chunk-time",    "low-bandwidth"};
+		"chunk-memory", "chunk-time",    "low-bandwidth",      "chunk-bandwidth",     "chunk-latency",
+		"chunk-gap"};
 	for (const struct finding_rule *const *rule = rule_table; *rule; rule++) {
 		bool tested = false;
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -184,6 +184,9 @@ static void samples_count_for_the_span_around_them(void **state)
 
 /* ---- findings ---- */
 
+/* Of the chunks' time that is in the operator, the rest being in others that are too small to speak of. */
+static uint64_t operator_percent = 100;
+
 /* The first finding about chunks of a run of 4 s with 40 chunks; NULL: none. */
 static const char *found(uint64_t (*rows)(uint64_t i), uint64_t (*took_us)(uint64_t i), uint64_t (*rss_mib)(uint64_t i),
 			 uint64_t bytes, double cpu_s)
@@ -198,7 +201,7 @@ static const char *found(uint64_t (*rows)(uint64_t i), uint64_t (*took_us)(uint6
 		add_chunk(data, i * 100 * MILLI, took_us(i) * 1000, rows(i), bytes, rss_mib(i) << 20);
 		all_ns += took_us(i) * 1000;
 	}
-	data->operators.items[0].total_ns = data->operators.items[0].self_ns = all_ns;
+	data->operators.items[0].total_ns = data->operators.items[0].self_ns = all_ns * operator_percent / 100;
 	data->processes.items[0].stage_id = stage->row.id;
 	report_compute(record, &report);
 	report.stages.items[0].spans = span_report_new(data, NULL, &stage->row.id, 1);
@@ -206,7 +209,8 @@ static const char *found(uint64_t (*rows)(uint64_t i), uint64_t (*took_us)(uint6
 	const char *id = NULL;
 	for (size_t i = 0; i < report.findings.items.len && !id; i++) {
 		const struct finding_rule *rule = report.findings.items.items[i].rule;
-		if (rule == &rule_chunk_memory || rule == &rule_chunk_time || rule == &rule_low_bandwidth)
+		if (rule == &rule_chunk_memory || rule == &rule_chunk_time || rule == &rule_low_bandwidth ||
+		    rule == &rule_chunk_bandwidth || rule == &rule_chunk_latency || rule == &rule_chunk_gap)
 			id = rule->id;
 	}
 	report_fini(&report);
@@ -240,6 +244,14 @@ static uint64_t slower_us(uint64_t i)
 {
 	return 30000 + 1500 * i;
 }
+static uint64_t quick_us(uint64_t i) /* chunks come every 100 ms */
+{
+	return 20000 + i % 3;
+}
+static uint64_t rising_us(uint64_t i)
+{
+	return 8000 + 400 * i;
+}
 static uint64_t growing_mib(uint64_t i)
 {
 	return 50 + 5 * i;
@@ -259,6 +271,12 @@ static void what_grows_with_the_chunks_is_found(void **state)
 	assert_found(found(sizes, square_us, same, MUCH, 3), "chunk-time");
 	assert_found(found(same, slower_us, same, MUCH, 3), "chunk-time");
 	assert_found(found(same, flat_us, same, 1000000, 3), "low-bandwidth");
+	assert_found(found(same, slower_us, growing_mib, MUCH, 3), "chunk-bandwidth");
+	assert_found(found(same, quick_us, same, MUCH, 3), "chunk-gap");
+	operator_percent = 40;
+	assert_found(found(same, rising_us, same, SPAN_UNKNOWN, 3), "chunk-latency");
+	assert_found(found(sizes, rising_us, same, SPAN_UNKNOWN, 3), NULL);
+	operator_percent = 100;
 }
 
 static void healthy_chunks_are_left_alone(void **state)
