@@ -176,8 +176,7 @@ static void fill_times(struct span_building *building, const size_t *places)
 		const struct chunk_part *part = &building->data->parts.items[i];
 		size_t chunk = places[part->chunk_id - 1], line = building->lines[part->operator_id - 1];
 		if (chunk != SIZE_MAX && line != SIZE_MAX)
-			report->times.items[next[line]++] =
-				(struct chunk_time){chunk, (double)part->total_ns / 1e9};
+			report->times.items[next[line]++] = (struct chunk_time){chunk, (double)part->total_ns / 1e9};
 	}
 	for (size_t i = 0; i < width; i++) {
 		size_t begin = first[i], count = merge_times(&report->times.items[begin], next[i] - begin);

@@ -65,11 +65,11 @@ struct span_report {
 	 * for every operator in every chunk. */
 	VEC(struct chunk_time) times;
 	size_t *first_time;              /* by operator: its first of `times`; operators.len + 1 of them */
-	struct span_percentiles latency;     /* of a chunk, seconds */
-	struct interval latency_trend;       /* as of operators */
-	struct interval memory_trend;        /* bytes that resident memory changes by per chunk */
-	double rows, bytes_in;               /* of all chunks */
-	double rows_per_s, bytes_per_s;      /* over the time from the first chunk's begin to the last one's end */
+	struct span_percentiles latency; /* of a chunk, seconds */
+	struct interval latency_trend;   /* as of operators */
+	struct interval memory_trend;    /* bytes that resident memory changes by per chunk */
+	double rows, bytes_in;           /* of all chunks */
+	double rows_per_s, bytes_per_s;  /* over the time from the first chunk's begin to the last one's end */
 	VEC(struct span_named) counters, gauges;
 	uint64_t recorded, kept, lost, unbalanced, processes, threads;
 	int repetitions;

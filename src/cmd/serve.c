@@ -92,8 +92,11 @@ static int serve_until_told(const struct serve_args *args)
 		open_browser(serve_address(serve));
 	sigwait(&ending, &number);
 out:
-	serve_stop(serve);
 	free(dir);
+	/* Threads that are at work may not find the program taken down around them by exit. Nothing is written here that would be
+	 * lost. */
+	if (!serve_stop(serve))
+		_exit(status);
 	return status;
 }
 

@@ -1,7 +1,7 @@
 /*
  * page_span.c - "spans" of the page's model: operators, chunks, and spans for the time axis. See docs/page-model.md.
  *
- * Operators are never left out: their totals are exact. Of the spans kept one by one the longest go to the page, of chunks
+ * Operators are never left out: their totals are exact. Of the spans kept one by one the longest go to the page (of equals an even part), of chunks
  * every n-th once there are more than a screen has columns for; how many there were is said.
  */
 #include "render/export_words.h"
@@ -110,11 +110,23 @@ static void put_operators(struct json *json, const struct span_data *data)
 	json_array_end(json);
 }
 
+/* A length without its lower bits: four steps for each doubling. */
+static uint64_t length_class(const struct span_row *row)
+{
+	uint64_t length = row->end_ns - row->begin_ns;
+	int drop = length > 7 ? 61 - __builtin_clzll(length) : 0;
+	return length >> drop << drop;
+}
+
+/* The longest first; of those about as long as each other any, so that what stays is spread over the whole time. */
 static int by_length(const void *a, const void *b)
 {
 	const struct span_row *x = *(const struct span_row *const *)a, *y = *(const struct span_row *const *)b;
-	uint64_t p = x->end_ns - x->begin_ns, q = y->end_ns - y->begin_ns;
-	return p < q ? 1 : p > q ? -1 : x < y ? -1 : x > y;
+	uint64_t p = length_class(x), q = length_class(y);
+	uint64_t s = x->begin_ns * 0x9E3779B97F4A7C15ull, t = y->begin_ns * 0x9E3779B97F4A7C15ull;
+	if (p != q)
+		return p < q ? 1 : -1;
+	return s != t ? (s < t ? -1 : 1) : (x > y) - (x < y);
 }
 
 /* [operator, thread, begin, length], in microseconds. */

@@ -11,7 +11,8 @@ enum {
 	HTTP_FORBIDDEN = 403,
 	HTTP_NOT_FOUND = 404,
 	HTTP_METHOD = 405,
-	HTTP_ELSEWHERE = 421
+	HTTP_ELSEWHERE = 421,
+	HTTP_PORT = 80
 };
 
 static const struct {
@@ -36,12 +37,13 @@ static bool is_token(const char *text, const char *token)
 	return difference == 0;
 }
 
+/* Of the usual port browsers say nothing. */
 static bool is_own_host(const struct serve_place *place, const char *host)
 {
 	char name[64];
 	for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++) {
 		snprintf(name, sizeof(name), "%s:%u", own_names[i], place->port);
-		if (strcasecmp(host, name) == 0)
+		if (strcasecmp(host, name) == 0 || (place->port == HTTP_PORT && strcasecmp(host, own_names[i]) == 0))
 			return true;
 	}
 	return false;

@@ -1,4 +1,9 @@
-/* serve.c - see serve.h: the daemon, its routes, and what stands around every answer. */
+/*
+ * serve.c - see serve.h: the daemon, its routes, and what stands around every answer.
+ *
+ * Each connection has a thread, so that a run that takes long to read keeps nobody waiting. Such answers take memory as well:
+ * HEAVY_MOST of them are made at a time.
+ */
 #include "serve/serve.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -9,18 +14,32 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { CONNECTIONS_MOST = 64, IDLE_S = 30, REQUEST_BYTES = 32768, ETAG_SIZE = 80, ADDRESS_SIZE = 96 };
+enum {
+	CONNECTIONS_MOST = 64,
+	IDLE_S = 30,
+	HEAVY_MOST = 2,
+	PATIENCE_MS = 500,
+	STEP_MS = 10,
+	REQUEST_BYTES = 32768,
+	ETAG_SIZE = 80,
+	ADDRESS_SIZE = 96
+};
 
 struct serve {
 	struct http http;
 	struct MHD_Daemon *daemon;
 	struct serve_place place;
+	sem_t heavy;      /* how many more large answers may be begun */
+	atomic_int asked; /* requests that are being answered */
 	char *dir;
 	char address[ADDRESS_SIZE];
 };
@@ -144,7 +163,19 @@ static int answer_trend(const struct serve *serve, struct MHD_Connection *connec
 	return page_trend_json(serve->dir, name, metric, query(serve, connection, "stage"), &answer->text, err);
 }
 
-static void make_answer(const struct serve *serve, struct MHD_Connection *connection, enum serve_route route,
+/* A run, or two: whatever its file has is read for it. */
+static int answer_heavy(struct serve *serve, struct MHD_Connection *connection, enum serve_route route,
+			struct answer *answer, struct err *err)
+{
+	while (sem_wait(&serve->heavy) != 0 && errno == EINTR)
+		continue;
+	int code = route == SERVE_RUN ? answer_run(serve, connection, answer, err)
+				      : answer_diff(serve, connection, answer, err);
+	sem_post(&serve->heavy);
+	return code;
+}
+
+static void make_answer(struct serve *serve, struct MHD_Connection *connection, enum serve_route route,
 			struct answer *answer)
 {
 	struct err err = {0};
@@ -162,10 +193,8 @@ static void make_answer(const struct serve *serve, struct MHD_Connection *connec
 		code = page_runs_json(serve->dir, &answer->text, &err);
 		break;
 	case SERVE_RUN:
-		code = answer_run(serve, connection, answer, &err);
-		break;
 	case SERVE_DIFF:
-		code = answer_diff(serve, connection, answer, &err);
+		code = answer_heavy(serve, connection, route, answer, &err);
 		break;
 	case SERVE_TREND:
 		code = answer_trend(serve, connection, answer, &err);
@@ -215,7 +244,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 				  const char *method, const char *version, const char *body, size_t *body_bytes,
 				  void **seen)
 {
-	const struct serve *serve = context;
+	struct serve *serve = context;
 	(void)version;
 	(void)body;
 	/* Once when the head is there, then with the body, which nobody here wants. */
@@ -238,6 +267,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	};
 	struct serve_verdict verdict = serve_judge(&serve->place, &request);
 	struct answer answer = {.status = verdict.status};
+	atomic_fetch_add(&serve->asked, 1);
 	if (verdict.why) {
 		struct err err;
 		err_set(&err, ERR_USAGE, "%s", verdict.why);
@@ -247,6 +277,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 	enum MHD_Result result = send_answer(serve, connection, &answer);
 	str_fini(&answer.text);
+	atomic_fetch_sub(&serve->asked, 1);
 	return result;
 }
 
@@ -265,10 +296,11 @@ static int listen_at(struct serve *serve, uint16_t port, struct err *err)
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	errno = 0;
-	serve->daemon = serve->http.start_daemon(
-		MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, on_request, serve, MHD_OPTION_SOCK_ADDR, &address,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
+	serve->daemon =
+		serve->http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION, port, NULL, NULL,
+					 on_request, serve, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+					 (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+					 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
 	if (!serve->daemon && errno)
 		return err_set_errno(err, ERR_UNAVAILABLE, "cannot listen on 127.0.0.1, port %u", port);
 	if (!serve->daemon)
@@ -287,6 +319,7 @@ int serve_start(const char *dir, uint16_t port, struct serve **out, struct err *
 			       "this pitot was built without the page (it needs Node.js and npm)");
 	struct serve *serve = mem_alloc(sizeof(*serve));
 	*serve = (struct serve){.dir = mem_strdup(dir)};
+	sem_init(&serve->heavy, 0, HEAVY_MOST);
 	int code = http_load(&serve->http, err);
 	if (!code)
 		code = make_token(serve->place.token, err);
@@ -307,12 +340,18 @@ const char *serve_address(const struct serve *serve)
 	return serve->address;
 }
 
-void serve_stop(struct serve *serve)
+bool serve_stop(struct serve *serve)
 {
 	if (!serve)
-		return;
+		return true;
+	for (int i = 0; i < PATIENCE_MS / STEP_MS && atomic_load(&serve->asked); i++)
+		nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+	if (atomic_load(&serve->asked))
+		return false;
 	if (serve->daemon)
 		serve->http.stop_daemon(serve->daemon);
+	sem_destroy(&serve->heavy);
 	free(serve->dir);
 	free(serve);
+	return true;
 }

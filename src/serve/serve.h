@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct serve;
@@ -20,6 +21,7 @@ struct serve;
  * libmicrohttpd is missing, or pitot was built without the page. Signals that the caller waits for must be blocked by then. */
 int serve_start(const char *dir, uint16_t port, struct serve **out, struct err *err);
 const char *serve_address(const struct serve *serve); /* "http://127.0.0.1:41234/TOKEN/" */
-void serve_stop(struct serve *serve);
+/* False: an answer is still being made, which nobody will wait for, and nothing was freed: all that is left is to end the process. */
+bool serve_stop(struct serve *serve);
 
 #endif

@@ -6,8 +6,11 @@ import json
 import os
 import signal
 import socket
+import threading
+import time
 import urllib.parse
 
+import large_run
 import pytest
 
 from harness import LIMIT_S, OK, UNAVAILABLE, USAGE, wait_until
@@ -179,6 +182,91 @@ def test_an_empty_history_is_a_list_without_rows(pitot):
     served = Served(pitot, "--port", "0")
     assert served.json("api/runs")["runs"] == []
     assert served.stop(signal.SIGTERM).status == OK
+
+
+def test_many_ask_at_once(served):
+    run, answers = run_name(served), []
+    paths = ["api/runs", f"api/run?run={run}", f"api/diff?a={run}&b={run}", "", "api/trend?name=true&metric=wall_s"]
+    threads = [threading.Thread(target=lambda path=paths[i % 5]: answers.append(served.ask(path)[0])) for i in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 50
+
+
+@pytest.fixture
+def large(pitot):
+    """A server with a run that takes seconds to answer."""
+    work = os.path.join(os.path.dirname(__file__), "..", "web", "compute.py")
+    pitot("run", "--cpu", "--no-report", "--", "python3", work, status=OK)
+    one = Served(pitot, "--port", "0")
+    history = one.json("api/runs")["history"]
+    (run,) = one.json("api/runs")["runs"]
+    large_run.make(os.path.join(history, run["file"]), os.path.join(history, "large.pitot"), 60)
+    yield one
+    if one.process.poll() is None:
+        one.stop()
+
+
+def ask_for_large(large):
+    """Begins to ask; the thread, and the list that will have when the answer came and what it was."""
+    done = []
+
+    def ask():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            done.append((large.ask("api/run?run=large.pitot")[0], time.monotonic()))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    # The server reads the run once it has the file open.
+    wait_until(lambda: any(name.endswith("large.pitot") for name in open_files(large.process.pid)), "the server to open the run")
+    return thread, done
+
+
+def open_files(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            yield os.readlink(f"/proc/{pid}/fd/{name}")
+
+
+def test_a_run_that_takes_long_keeps_nobody_waiting(large):
+    thread, done = ask_for_large(large)
+    assert len(large.json("api/runs")["runs"]) == 2
+    listed = time.monotonic()
+    thread.join()
+    ((status, answered),) = done
+    assert status == 200 and listed < answered
+
+
+def test_it_ends_at_once_although_an_answer_is_being_made(large):
+    began = time.monotonic()
+    assert large.ask("api/run?run=large.pitot")[0] == 200
+    whole = time.monotonic() - began
+    thread, done = ask_for_large(large)
+    told = time.monotonic()
+    assert large.stop(signal.SIGTERM).status == OK
+    assert time.monotonic() - told < 0.6 + whole / 2
+    thread.join()
+    assert not done
+
+
+def test_runs_that_come_go_and_are_damaged_do_not_end_it(served):
+    history = served.json("api/runs")["history"]
+    (run,) = served.json("api/runs")["runs"]
+    with open(os.path.join(history, run["file"]), "rb") as file:
+        whole = file.read()
+    other = os.path.join(history, "other.pitot")
+    for step in range(60):
+        with open(other, "wb") as file:
+            at = step * len(whole) // 60
+            file.write(whole[:at] + bytes([step]) * 64 + whole[at + 64:] if step % 3 else whole[:at])
+        status, _, body = served.ask("api/run?run=other.pitot")
+        assert status in (200, 422), body
+        assert json.loads(body)
+        assert any(one["file"] == run["file"] and not one["damaged"] for one in served.json("api/runs")["runs"])
+        os.unlink(other)
+        assert served.ask("api/run?run=other.pitot")[0] == 404
 
 
 def test_garbage_does_not_end_it(served):

@@ -84,6 +84,19 @@ static void another_name_for_this_machine_is_refused(void **state)
 	}
 }
 
+static void the_usual_port_need_not_be_named(void **state)
+{
+	(void)state;
+	struct serve_place usual = {.port = 80, .token = TOKEN};
+	struct serve_request request = good();
+	request.host = "localhost";
+	assert_int_equal(serve_judge(&usual, &request).status, 200);
+	request.origin = "http://localhost";
+	assert_int_equal(serve_judge(&usual, &request).status, 200);
+	request.host = "evil.example";
+	assert_int_equal(serve_judge(&usual, &request).status, 421);
+}
+
 static void pages_of_other_sites_are_refused(void **state)
 {
 	(void)state;
@@ -137,6 +150,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_page_and_its_questions_have_routes),
 	cmocka_unit_test(without_the_token_there_is_nothing),
 	cmocka_unit_test(another_name_for_this_machine_is_refused),
+	cmocka_unit_test(the_usual_port_need_not_be_named),
 	cmocka_unit_test(pages_of_other_sites_are_refused),
 	cmocka_unit_test(nothing_can_be_changed),
 	cmocka_unit_test(a_run_is_a_plain_name_in_the_history),

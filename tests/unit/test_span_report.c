@@ -169,8 +169,8 @@ static void samples_count_for_the_span_around_them(void **state)
 	thread->process_id = 1;
 	thread->tid = 101;
 	for (uint64_t at = 5; at < 200; at += 10)
-		vec_push(&profile.samples, ((struct profile_sample){
-							.thread_id = 1, .at_ns = at * MILLI, .weight_ns = 10 * MILLI}));
+		vec_push(&profile.samples,
+			 ((struct profile_sample){.thread_id = 1, .at_ns = at * MILLI, .weight_ns = 10 * MILLI}));
 	struct span_report *report = span_report_new(data, &profile, only_stage, 1);
 	assert_true(fabs(report->operators.items[0].cpu_s - 0.100) < 1e-9);
 	assert_true(fabs(report->operators.items[1].cpu_s - 0.040) < 1e-9);

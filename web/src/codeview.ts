@@ -206,7 +206,7 @@ export class CodeView {
 			show: (row: FunctionRow) => bar(value(row) / most, plain(unit, value(row))), tip: (row: FunctionRow) => `${share(value(row) / (this.tree!.total[0] || 1))} of all` });
 		return h("section", { class: "panel" }, h("h2", null, title), table<FunctionRow>([
 			{ title: code ? "Function" : "Operator", wide: true, value: (row) => row.key.name, show: (row) => h("code", null, clean(row.key.name, 160), row.key.line ? ":" + row.key.line : "") },
-			...(code ? [{ title: "Where", value: (row: FunctionRow) => place(row.key), show: (row: FunctionRow) => h("span", { class: "dim" }, clean(place(row.key), 60)) }] : []),
+			...(code ? [{ title: "Where", extra: true, value: (row: FunctionRow) => place(row.key), show: (row: FunctionRow) => h("span", { class: "dim" }, clean(place(row.key), 60)) }] : []),
 			amount("Own", "In the function itself, without what it calls", (row) => row.self),
 			amount("Total", "With all that it calls", (row) => row.total),
 			...(compared ? [{ title: "Change", hint: "Own time, against the older side", number: true,

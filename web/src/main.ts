@@ -7,7 +7,7 @@ import { compare, diffCode } from "./compare";
 import { HistoryView } from "./history";
 import { memorySeries } from "./memory";
 import { modelView } from "./modelview";
-import { operators, spanLanes } from "./operators";
+import { operators, spanLanes, spansLeftOut } from "./operators";
 import { overview } from "./overview";
 import { rangePanels } from "./rangeview";
 import { codeView } from "./sources";
@@ -28,6 +28,7 @@ const VIEWS: View[] = [
 	{ id: "overview", title: "Overview", has: isRun, make: (model) => redrawn(() => overview(model as RunModel)) },
 	{ id: "timeline", title: "Timeline", has: (model) => isRun(model) && !!model.timeline && model.timeline.stages.length > 0,
 		make: (model) => new TimelineView(model as RunModel, { groups: (model as RunModel).spans ? spanLanes((model as RunModel).spans!) : [],
+			note: (model as RunModel).spans ? spansLeftOut((model as RunModel).spans!) : null,
 			series: (model as RunModel).memory ? memorySeries((model as RunModel).memory!) : [], below: (chosen) => rangePanels(model as RunModel, chosen) }) },
 	{ id: "code", title: "Flame graph", has: (model) => isRun(model) && ((!!model.code && model.code.entries.us.length > 0) || !!model.memory || (!!model.spans && model.spans.operators.length > 0)), make: (model) => codeView(model as RunModel) },
 	{ id: "operators", title: "Operators", has: (model) => isRun(model) && ((!!model.spans && model.spans.operators.length > 0) || !!model.trials),

@@ -17,7 +17,7 @@ export interface Models { models: ModelRow[]; fits: { model: string; variable: s
 
 const title = (model: ModelRow): string => `${model.name} ${model.sizes}${model.threads ? `, ${model.threads} thread${model.threads === 1 ? "" : "s"}` : ""}`;
 
-const W = 720, H = 380, LEFT = 96, BOTTOM = 44, TOP = 16, RIGHT = 16;
+const H = 380, LEFT = 96, BOTTOM = 44, TOP = 16, RIGHT = 16;
 
 // Powers of ten within a range, for both axes of the roofline.
 function decades(low: number, high: number): number[] {
@@ -30,6 +30,7 @@ function decades(low: number, high: number): number[] {
 function roofline(model: ModelRow): HTMLElement | null {
 	const points = model.ops.filter((op) => op.forward && op.forward.flops && op.intensity);
 	if (!points.length || !model.roof_flops) return null;
+	const W = matchMedia("(max-width: 640px)").matches ? 380 : 720; // text keeps its size on a narrow screen
 	const xs = points.map((op) => Math.log10(op.intensity!)), ys = points.map((op) => Math.log10(op.forward!.flops!));
 	const ridge = model.roof_memory_bytes ? Math.log10(model.roof_flops / model.roof_memory_bytes) : 0;
 	const x0 = Math.floor(Math.min(...xs, ridge - 1)), x1 = Math.ceil(Math.max(...xs, ridge + 1)), y1 = Math.ceil(Math.log10(model.roof_flops) + 0.1), y0 = Math.floor(Math.min(...ys, y1 - 3));

@@ -208,6 +208,13 @@ function spanPanels(model: RunModel, spans: Spans): Child {
 		spans.processes.some((process) => process.note) ? h("ul", { class: "remarks" }, spans.processes.filter((process) => process.note).slice(0, 10).map((process) => h("li", null, `${process.pid}: ${clean(process.note)}`))) : null];
 }
 
+// In words, where not all that was recorded is drawn.
+export function spansLeftOut(spans: Spans): string | null {
+	const parts = [spans.spans.length < spans.spans_kept ? `the ${spans.spans.length} longest of ${spans.spans_kept} spans` : null,
+		spans.chunks.length < spans.chunks_recorded ? `${spans.chunks.length} of ${spans.chunks_recorded} chunks, evenly chosen` : null].filter(Boolean);
+	return parts.length ? `Drawn are ${parts.join(", and ")}; sums are of all.` : null;
+}
+
 // Lanes of the timeline: chunks, and spans one below the other.
 export function spanLanes(spans: Spans): Group[] {
 	const colours = new Map<string, string>();

@@ -68,7 +68,7 @@ export function rangePanels(model: RunModel, chosen: [number, number]): Child {
 		h("section", { class: "panel" }, h("h3", null, `Processes (${processes.length})`), table([
 			{ title: "PID", number: true, value: (process) => process.pid },
 			{ title: "Command", wide: true, value: (process) => process.command, show: (process) => h("code", null, clean(process.command, 120)) },
-			{ title: "Start", number: true, value: (process) => process.start_s, show: (process) => seconds(process.start_s) },
+			{ title: "Start", number: true, extra: true, value: (process) => process.start_s, show: (process) => seconds(process.start_s) },
 			{ title: "CPU", number: true, hint: "Of its whole life", value: (process) => process.cpu_s, show: (process) => seconds(process.cpu_s), tip: (process) => "from " + process.source },
 			{ title: "Peak memory", number: true, value: (process) => process.rss_peak_bytes, show: (process) => bytes(process.rss_peak_bytes) },
 			{ title: "Read", number: true, value: (process) => process.read_bytes, show: (process) => bytes(process.read_bytes) },

@@ -11,6 +11,7 @@ export interface Column<T> {
 	show?: (row: T) => Child;
 	tip?: (row: T) => Hint | null;
 	wide?: boolean; // takes the room that is left
+	extra?: boolean; // left out where the screen is narrow
 }
 
 export interface TableOptions<T> {
@@ -24,6 +25,8 @@ export interface TableOptions<T> {
 }
 
 const quote = (text: string): string => /[",\n\r]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+
+const classOf = (column: { number?: boolean; wide?: boolean; extra?: boolean }): string => [column.number && "n", column.wide && "wide", column.extra && "extra"].filter(Boolean).join(" ");
 
 export function csvOf<T>(columns: Column<T>[], rows: T[]): string {
 	const lines = [columns.map((column) => quote(column.title)).join(",")];
@@ -53,7 +56,7 @@ export function table<T>(columns: Column<T>[], rows: T[], options: TableOptions<
 
 	const cell = (column: Column<T>, row: T): HTMLElement => {
 		const value = column.value(row);
-		return h("td", { class: (column.number ? "n" : "") + (column.wide ? " wide" : ""), hint: column.tip?.(row),
+		return h("td", { class: classOf(column), hint: column.tip?.(row),
 			"data-value": typeof value === "number" ? value : null },
 		column.show ? column.show(row) : value === null || value === undefined ? h("span", { class: "dim" }, "n/a") :
 			typeof value === "string" ? clean(value) : value);
@@ -85,7 +88,7 @@ export function table<T>(columns: Column<T>[], rows: T[], options: TableOptions<
 
 	const drawHead = (): void => {
 		head.replaceChildren(...columns.map((column, i) => h("th", {
-			scope: "col", class: (column.number ? "n" : "") + (column.wide ? " wide" : ""),
+			scope: "col", class: classOf(column),
 			"aria-sort": sort === i ? (ascending ? "ascending" : "descending") : null,
 		}, h("button", { class: "sort", hint: column.hint, onclick: () => {
 			ascending = sort === i ? !ascending : !column.number;

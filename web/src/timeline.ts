@@ -18,6 +18,7 @@ const GUTTER = 76, CHART = 98, RIGHT = 8;
 export interface TimelineParts {
 	groups: Group[]; // further lanes
 	series: Series[]; // further curves
+	note: string | null; // what is left out of them
 	below: (range: [number, number]) => Child; // what is shown of a range
 }
 
@@ -39,6 +40,13 @@ function processBars(model: RunModel): Bar[] {
 			colour: stageColour(stages[process.stage]?.position ?? 0),
 			hint: () => `${process.pid} ${clean(process.command, 160)}\n${seconds(end - process.start_s)} elapsed, ${seconds(process.cpu_s)} CPU, ${bytes(process.rss_peak_bytes)}` };
 	});
+}
+
+// Steps of a clock: of seconds by tens, of longer times by minutes, hours and days.
+export function timeStep(rough: number): number {
+	const power = 10 ** Math.floor(Math.log10(rough)), days = 86400 * 10 ** Math.max(0, Math.floor(Math.log10(rough / 86400)));
+	const steps = rough <= 5 ? [1, 2, 5, 10].map((n) => n * power) : [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, ...[1, 2, 5, 10].map((n) => n * days)];
+	return steps.find((step) => step >= rough) ?? rough;
 }
 
 export class TimelineView {
@@ -77,7 +85,7 @@ export class TimelineView {
 		this.stack.append(this.layer);
 		this.element = h("section", { class: "view timeline" }, this.toolbar(), this.stack,
 			missing > 0 ? h("p", { class: "dim" }, `The ${timeline.processes.length} costliest of ${timeline.processes_recorded} processes are shown.`) : null,
-			this.below);
+			parts.note ? h("p", { class: "dim" }, parts.note) : null, this.below);
 		this.listen();
 		new ResizeObserver(() => this.later()).observe(this.stack);
 	}
@@ -192,8 +200,7 @@ export class TimelineView {
 		context.font = "11px " + colour("--sans");
 		context.textAlign = "center";
 		const rough = (this.to - this.from) / Math.max(2, this.inner / 110);
-		const power = 10 ** Math.floor(Math.log10(rough));
-		const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough)!;
+		const step = timeStep(rough);
 		for (let time = Math.ceil(this.from / step) * step; time <= this.to; time += step) {
 			const x = GUTTER + this.x(time);
 			context.fillStyle = colour("--line");

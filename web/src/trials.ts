@@ -21,7 +21,10 @@ const AXES: Axis[] = [
 	{ id: "r2", title: "R\u00b2", better: 1, value: (trial) => trial.r2, show: (value) => value.toPrecision(4) },
 ];
 
-const W = 760, H = 360, LEFT = 92, BOTTOM = 46, TOP = 14, RIGHT = 24;
+const H = 360, BOTTOM = 46, TOP = 14, RIGHT = 24;
+
+// Text of a drawing is as large as its scale: on a narrow screen the drawing is narrower, not smaller.
+const narrow = (): boolean => matchMedia("(max-width: 640px)").matches;
 
 const setting = (trial: Trial): string => `${count(trial.chunk_rows)} rows a chunk, ${bytes(trial.memory_limit_bytes)}, compute ${trial.compute_limit}`;
 
@@ -47,10 +50,10 @@ function steps(low: number, high: number, wanted: number): number[] {
 	return out;
 }
 
-function scale(trials: Trial[], axis: Axis, from: number, to: number): { at: (value: number) => number; ticks: number[] } {
+function scale(trials: Trial[], axis: Axis, from: number, to: number, wanted: number): { at: (value: number) => number; ticks: number[] } {
 	const values = trials.map((trial) => axis.value(trial)!), low = Math.min(...values), high = Math.max(...values);
 	const pad = (high - low || Math.abs(high) || 1) * 0.06, start = low > 0 && low - pad < 0 ? 0 : low - pad, end = high + pad;
-	return { at: (value) => from + (value - start) / (end - start) * (to - from), ticks: steps(start, end, 5) };
+	return { at: (value) => from + (value - start) / (end - start) * (to - from), ticks: steps(start, end, wanted) };
 }
 
 // Of the two axes alone: nothing is better in one and at least as good in the other.
@@ -76,8 +79,9 @@ function mark(trial: Trial, x: number, y: number): Child {
 }
 
 function chart(trials: Trial[], across: Axis, up: Axis): HTMLElement {
+	const W = narrow() ? 380 : 760, LEFT = narrow() ? 76 : 92;
 	const shown = trials.filter((trial) => across.value(trial) !== null && up.value(trial) !== null);
-	const x = scale(shown, across, LEFT, W - RIGHT), y = scale(shown, up, H - BOTTOM, TOP);
+	const x = scale(shown, across, LEFT, W - RIGHT, narrow() ? 3 : 6), y = scale(shown, up, H - BOTTOM, TOP, 5);
 	const place = (trial: Trial): [number, number] => [x.at(across.value(trial)!), y.at(up.value(trial)!)];
 	const line = edge(shown, across, up).map(place);
 	return h("figure", { class: "trials" }, svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${up.title} against ${across.title}, ${shown.length} settings` },
@@ -104,8 +108,8 @@ export function trialsPanel(trials: Trial[]): HTMLElement {
 		table<Trial>([
 			{ title: "Best", value: (trial) => trial.pareto ? 1 : 0, show: (trial) => trial.pareto ? h("span", { class: "key-best" }, "\u25c6") : "", hint: "Not beaten in rate, chunk time, memory and R\u00b2 together", tip: (trial) => trial.pareto ? "not beaten" : null },
 			{ title: "Rows a chunk", number: true, value: (trial) => trial.chunk_rows, show: (trial) => count(trial.chunk_rows), tip: (trial) => `${count(trial.chunk_asked)} asked for, scaled by the limits` },
-			{ title: "Memory limit", number: true, value: (trial) => trial.memory_limit_bytes, show: (trial) => bytes(trial.memory_limit_bytes) },
-			{ title: "Compute", number: true, value: (trial) => trial.compute_limit, hint: "Share of the compute that may be used" },
+			{ title: "Memory limit", number: true, extra: true, value: (trial) => trial.memory_limit_bytes, show: (trial) => bytes(trial.memory_limit_bytes) },
+			{ title: "Compute", number: true, extra: true, value: (trial) => trial.compute_limit, hint: "Share of the compute that may be used" },
 			{ title: "Rows/s", number: true, value: (trial) => trial.rows_per_s, show: (trial) => trial.rows_per_s === null ? h("span", { class: "dim" }, "failed") : bar(trial.rows_per_s / fastest, count(trial.rows_per_s)), tip: (trial) => clean(trial.failure) || `${count(trial.rows)} rows in ${seconds(trial.latency_s)}` },
 			{ title: "Chunk time", number: true, hint: "Mean time of a chunk", value: (trial) => trial.chunk_latency_s, show: (trial) => seconds(trial.chunk_latency_s) },
 			{ title: "Peak memory", number: true, hint: "Of the engine's own account", value: (trial) => trial.memory_peak_bytes, show: (trial) => bytes(trial.memory_peak_bytes) },
