@@ -29,7 +29,7 @@ WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 CFLAGS   ?= $(OPT) -g
 ALL_CFLAGS := -std=c17 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -Isrc -Iinclude -I$(BUILD)/gen \
               -DPITOT_VERSION='"$(VERSION)"' $(shell pkg-config --cflags $(PACKAGES) openblas) $(CFLAGS) \
-              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+              $(if $(SAN),-DSANITIZED -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 # Bound at start: a process that pitot forks stays small (ru_maxrss of what it starts begins at its size), because it never
 # looks a symbol up.
 ALL_LDFLAGS := -Wl,-z,now $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))

@@ -39,6 +39,10 @@ $(BUILD)/unit/libthrower.so: tests/unit/thrower.cc
 	@mkdir -p $(@D)
 	$(CXX) -Wall -Wextra -Werror -O2 -g -fPIC -shared -Wl,-z,lazy $< -o $@
 
+# Clang's AddressSanitizer wraps what throws, and looks for it when the program starts.
+THROWING := -Wl,--no-as-needed -lstdc++
+UNIT_LIBS_test_agent_unwind += $(if $(SAN),$(THROWING))
+
 $(BUILD)/unit/test_agent_unwind $(BUILD)/unit/test_agent_module: | $(BUILD)/unit/libthrower.so
 
 # What threads do to each other in the agent, seen by ThreadSanitizer: only what needs no fences of its own, which it does not know.

@@ -504,7 +504,7 @@ static void a_warm_frame_costs_tens_of_nanoseconds(void **state)
 	descend_and_measure(30);
 	print_message("%u frames: cold %.0f ns, warm %.0f ns, %.1f ns per frame\n", cost_frames, cold_ns, warm_ns,
 		      warm_ns / cost_frames);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SANITIZED
 	assert_true(warm_ns / cost_frames < 100);
 #endif
 }
