@@ -77,7 +77,10 @@ struct agent_thread {
 	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;
 	int timer;
-	uint64_t cpu_last_ns;
+	uint64_t cpu_last_ns; /* thread CPU time that samples stand for */
+	/* At the last signal: the clock, the thread CPU time, and for how many signals that was not asked but assumed. */
+	uint64_t seen_mono_ns, seen_cpu_ns;
+	unsigned assumed;
 	uint64_t rest_until_ns; /* thread CPU time: no sample before, the last ones took too long */
 	uint64_t spent_ns;      /* by the last sample */
 	/* The stack before, root first, with its nodes: most of the next one is the same. */

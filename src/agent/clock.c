@@ -71,7 +71,7 @@ static int clock_number(void)
 	return known;
 }
 
-/* The thread knows of the event before its first signal can come. */
+/* It counts from the start, but tells nobody before make_signals: by then the thread knows of it. */
 static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool user_only)
 {
 	struct perf_event_attr attr = {
@@ -82,7 +82,6 @@ static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool use
 		.exclude_kernel = user_only,
 		.exclude_hv = 1,
 		.wakeup_events = 1,
-		.disabled = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
@@ -95,7 +94,7 @@ static bool open_event(struct agent_thread *thread, uint64_t period_ns, bool use
 	}
 	thread->clock_fd = fd;
 	thread->clock_page = sys_map(WIRE_PAGE, PROT_READ, MAP_SHARED, fd);
-	if (thread->clock_page && (!make_signals(fd) || syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) != 0)) {
+	if (thread->clock_page && !make_signals(fd)) {
 		sys_unmap(thread->clock_page, WIRE_PAGE);
 		thread->clock_page = NULL;
 	}

@@ -18,16 +18,15 @@
 #include "agent/pace.h"
 
 enum {
-	STRETCH_NS = 128000000,
-	STRETCH_LEAST = 16, /* samples; */
+	STRETCH_NS = 256000000,
+	STRETCH_LEAST = 24, /* samples; */
 	STRETCH_SLOW = 64,  /* at low rates, where it takes longer than STRETCH_NS */
-	STRETCH_PART = 4,   /* of the samples so far */
+	STRETCH_PART = 3,   /* of the samples so far */
 	DRIFT_PART = 64,    /* likewise; */
 	DRIFT_LEAST = 2,    /* periods */
-	DRIFT_STEEP =
-		8, /* of the stretch's samples: periods are up to a quarter longer or shorter than what was asked for */
-	DRIFT_RANGE = 8, /* the least turning point against the furthest */
-	CHANGE_PART = 3  /* of that period, where a stretch lasted longer than it was to */
+	DRIFT_STEEP = 8,    /* of the stretch's samples: periods change by a quarter at most */
+	DRIFT_RANGE = 8,    /* the least turning point against the furthest */
+	CHANGE_PART = 3     /* of a period, where a stretch lasted longer than it was to */
 };
 
 static int64_t within(int64_t value, int64_t least, int64_t most)

@@ -1,7 +1,7 @@
 /*
  * sample.c - the signal handler: what the thread was doing, and how much CPU time that stands for.
  *
- * The weight of a sample is the thread's CPU time since its last one. So the weights add up whatever was late, merged or
+ * The weight of a sample is the thread's CPU time since its last one (cpu_time). So the weights add up whatever was late, merged or
  * held back, and a sample that cannot be stored leaves its time to the next. The handler runs with all signals blocked; a
  * signal that comes while the agent is at work in the same thread (a hook), or where there is hardly any stack left, is a
  * sample without a stack.
@@ -26,6 +26,8 @@ enum {
 	LONG_HANDLER_NS = 100000, /* from here on the thread may have been waiting for a CPU: ask for its CPU time */
 	STACK_NEED = 4096,        /* bytes of stack below the handler that a capture may use */
 	NAME_EVERY = 1024,        /* samples after which a thread's name is read again */
+	ASSUME_MOST = 15,         /* signals in a row whose CPU time is not asked for */
+	ASSUME_PART = 64,         /* of a period: what a thread may have waited that is taken for one that has not */
 	REST_FACTOR = 20, /* a sample that took much of its period is followed by that many times its length without */
 	OWED_MOST_NS = 16000000 /* time in the kernel that may wait for the timer to find its call */
 };
@@ -230,17 +232,45 @@ static void rest_if_slow(struct agent_thread *thread, uint64_t cpu_ns, uint64_t 
 	thread->spent_ns = spent_ns;
 }
 
+/*
+ * The thread's CPU time. To ask the kernel takes as long as a dozen frames. But a thread whose clock has just gone round once, and
+ * not much more has gone by on the wall, has hardly waited meanwhile: it used what has gone by. Asking again after a few such
+ * signals puts right what little is wrong with that.
+ */
+static uint64_t cpu_time(struct agent_thread *thread, enum clock_answer answer, uint64_t mono_ns)
+{
+	uint64_t gone_ns = mono_ns - thread->seen_mono_ns, period_ns = thread->pace.period_ns;
+	bool is_round = answer == CLOCK_SAMPLE && thread->clock_page && !thread->timer_runs && !thread->clock_waits;
+	thread->seen_mono_ns = mono_ns;
+	if (is_round && thread->assumed < ASSUME_MOST && gone_ns <= period_ns + period_ns / ASSUME_PART) {
+		thread->assumed++;
+		thread->seen_cpu_ns += gone_ns;
+	} else {
+		thread->assumed = 0;
+		thread->seen_cpu_ns = sys_thread_cpu_ns();
+	}
+	return thread->seen_cpu_ns;
+}
+
+/* By a handler that took that long on the wall. */
+static uint64_t cpu_spent(const struct agent_thread *thread, uint64_t mono_ns)
+{
+	uint64_t gone_ns = agent_mono_ns() - mono_ns;
+	if (gone_ns <= LONG_HANDLER_NS)
+		return gone_ns;
+	uint64_t cpu_ns = sys_thread_cpu_ns();
+	return cpu_ns > thread->seen_cpu_ns ? cpu_ns - thread->seen_cpu_ns : 0;
+}
+
 static void on_clock(struct agent_thread *thread, ucontext_t *context, enum clock_answer answer)
 {
 	uint64_t start_ns = agent_mono_ns();
-	uint64_t cpu_ns = sys_thread_cpu_ns();
+	uint64_t cpu_ns = cpu_time(thread, answer, start_ns);
 	if (is_due(thread, context, answer, cpu_ns))
 		take_sample(thread, context, start_ns, cpu_ns, weigh(thread, answer, cpu_ns));
 	if (answer == CLOCK_SAMPLE && (thread->clock_waits || (thread->clock_page && --thread->clock_left == 0)))
 		clock_settle(thread);
-	uint64_t spent_ns = agent_mono_ns() - start_ns;
-	if (spent_ns > LONG_HANDLER_NS)
-		spent_ns = sys_thread_cpu_ns() - cpu_ns;
+	uint64_t spent_ns = cpu_spent(thread, start_ns);
 	raise_by(&thread->record->handler_ns, spent_ns);
 	rest_if_slow(thread, cpu_ns, spent_ns);
 	/* Last: from here on the program's handlers may run, and jump. */

@@ -112,6 +112,7 @@ static bool write_record(struct thread_slot *slot, bool is_main)
 	thread->last_depth = 0;
 	thread->memo_count = 0; /* its ids are another file's */
 	thread->rest_until_ns = thread->spent_ns = 0;
+	thread->seen_mono_ns = 0;
 	thread->record_id = 0;
 	struct wire_thread *record = file_record(thread, WIRE_THREAD, sizeof(*record));
 	thread->record = record;

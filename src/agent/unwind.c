@@ -31,7 +31,8 @@ struct slot {
 	_Atomic uint64_t check, words[RULE_WORDS];
 };
 
-static struct slot cache[SETS][WAYS];
+/* A set is one line of the processor's cache. */
+static _Alignas(64) struct slot cache[SETS][WAYS];
 
 struct walk {
 	struct agent_thread *thread;
