@@ -50,10 +50,11 @@ struct memory_thread {
 	uint64_t last_calls; /* ... while there are that many calls */
 	struct wire_thread *record;
 	uint64_t told_calls, told_frees;
-	volatile uintptr_t inside;   /* where on the stack the hook is that is at work; 0: none */
-	struct agent_thread *thread; /* NULL: of the threads without one */
-	int64_t untold;              /* live bytes that the process's total does not have yet */
-	int64_t small_bytes;         /* live, of Python's small blocks */
+	volatile uintptr_t inside;                    /* where on the stack the hook is that is at work; 0: none */
+	struct agent_thread *thread;                  /* NULL: of the threads without one */
+	int64_t untold;                               /* live bytes that the process's total does not have yet */
+	int64_t small_bytes;                          /* live, of Python's small blocks */
+	uint64_t course_at, course_from, course_step; /* the step of the course where its last event was */
 	uint64_t random;
 	uint64_t gap; /* what countdown was when the thread's bytes were last counted */
 	/* Of an operator new at work: a block of about that size that malloc is asked for is its. ip 0: none. */

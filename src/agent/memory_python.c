@@ -14,6 +14,7 @@
 #include "agent/python.h"
 
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 
 enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 28, FIRST_MINOR = 11 };
@@ -197,7 +198,9 @@ static bool replace(struct memory_stack *stack, struct agent_thread *thread, uns
  * own variables, the state that they name, and the interpreter that heads their list. */
 static bool is_state_known(const struct memory_stack *stack)
 {
-	return stack->state && python.current && python_word(python.current) == stack->state &&
+	/* What is unloaded is forgotten with the epoch; until then the loader says what it is about to do. */
+	return stack->state && *(volatile const int *)&_r_debug.r_state != RT_DELETE &&
+	       python_word(python.current) == stack->state &&
 	       python_word(stack->state + python.at.state_thread) == (uintptr_t)pthread_self() &&
 	       python_word(python.runtime + python.at.runtime_interpreters) == stack->interpreter &&
 	       !python_word(stack->interpreter + python.at.interp_next);
@@ -207,14 +210,12 @@ static bool is_state_known(const struct memory_stack *stack)
 static uintptr_t state_now(struct memory_stack *stack)
 {
 	enum python_lock lock;
-	if (is_state_known(stack))
-		return stack->state;
 	uintptr_t outer[1], state = python_state(&lock);
 	stack->state = 0;
 	if (state && python_outer_states(state, outer, 1))
 		return 1;
 	uintptr_t newest = python.runtime ? python_follow(python.runtime + python.at.runtime_interpreters) : 0;
-	if (newest && python.tls == PYTHON_TLS_NONE) {
+	if (newest && python.current && python.tls == PYTHON_TLS_NONE) {
 		stack->state = state;
 		stack->interpreter = newest;
 	}
@@ -223,11 +224,12 @@ static uintptr_t state_now(struct memory_stack *stack)
 
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread)
 {
-	if (!stack_has_python() || !python_is_here()) {
+	bool known = stack_has_python() && is_state_known(stack);
+	if (!known && !python_is_here()) {
 		stack->pythons = stack->sound_pythons = 0;
 		return true;
 	}
-	uintptr_t state = state_now(stack);
+	uintptr_t state = known ? stack->state : state_now(stack);
 	if (state == 1 || (state && python.at.minor < FIRST_MINOR))
 		return false;
 	struct place place = state ? first_place(state) : (struct place){0};

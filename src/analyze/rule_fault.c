@@ -50,6 +50,9 @@ const struct finding_rule rule_page_fault_storm = {
 static void examine_major(const struct evidence *evidence, struct finding_list *out)
 {
 	double faults = evidence_number(evidence, METRIC_PAGE_FAULTS_MAJOR);
+	/* A new page of a mapped file counts as one, too, though nothing is read for it. */
+	double read = evidence_number(evidence, METRIC_IO_DEVICE_READ);
+	faults = fmin(faults, read / page_bytes);
 	if (!(faults >= major_least && faults / evidence->wall >= major_per_s))
 		return;
 	struct finding *finding = finding_add(out, &rule_major_faults, evidence, FINDING_LOOK);
@@ -66,7 +69,7 @@ static void examine_major(const struct evidence *evidence, struct finding_list *
 const struct finding_rule rule_major_faults = {
 	.id = "major-faults",
 	.title = "Page faults that wait for storage",
-	.fires = "at least 100 major page faults a second (100 in all)",
+	.fires = "at least 100 major page faults a second (100 in all), for which a page each was read from storage",
 	.why = "each stops a thread for one read of one or a few pages",
 	.todo = "read ahead or in order, or with plain reads of large blocks",
 	.depth = 3,

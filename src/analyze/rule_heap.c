@@ -15,6 +15,8 @@ static const double peak_bytes = 128 * 1048576.0; /* less is no reason to change
 static const double peak_share = 0.5;             /* of the peak: by one line */
 static const double kept_bytes = 64 * 1048576.0;  /* less is the noise of allocators */
 static const double kept_share = 0.5;             /* of the private memory */
+static const double page_bytes = 4096;
+static const double first_touch_share = 0.05; /* of the elapsed time: less is no gain to speak of */
 
 static const char *method_source(const struct memory_report *memory)
 {
@@ -117,6 +119,20 @@ const struct finding_rule rule_allocation_churn = {
 	.examine = examine_churn,
 };
 
+/* What is made in parts has the same pages again and again, and the kernel need not find and clear new ones. Where that is little,
+ * the finding stands for its bytes alone. */
+static void predict_first_touches(struct finding *finding, const struct evidence *evidence, double bytes)
+{
+	double faults = evidence_number(evidence, METRIC_PAGE_FAULTS_MINOR);
+	double saved = evidence->system * fmin(bytes / page_bytes / faults, 1) * fmin(1 / evidence->busy, 1);
+	if (!(faults > 0) || !(saved >= first_touch_share * evidence->wall))
+		return;
+	finding_cite(finding, evidence, METRIC_PAGE_FAULTS_MINOR);
+	finding_cite(finding, evidence, METRIC_CPU_SYSTEM);
+	finding_predict(finding, evidence, saved,
+			"its pages are not asked for anew, and each takes its part of the kernel's time");
+}
+
 static void examine_peak(const struct evidence *evidence, struct finding_list *out)
 {
 	const struct memory_report *memory = memory_of(evidence);
@@ -138,6 +154,7 @@ static void examine_peak(const struct evidence *evidence, struct finding_list *o
 			   method_source(memory));
 	finding_cite_other(finding, "heap_peak_bytes", UNIT_BYTES, memory->peak.bytes, method_of(memory),
 			   method_source(memory));
+	predict_first_touches(finding, evidence, line->self.bytes);
 	free(place);
 }
 

@@ -17,8 +17,6 @@ from harness import FAILED, OK, PYTHON, USAGE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTROLLERS = "/sys/fs/cgroup"
-# Rules that predict no gain: what costs time may stand before them.
-WITHOUT_GAIN = ("peak-one-line", "memory-kept", "chunk-latency")
 # Rules about code that a healthy program may not meet: what it does has no part in them.
 TOPICS = ("import-time", "allocator", "regex-compile", "date-parsing")
 
@@ -50,9 +48,8 @@ def test_a_sick_program_yields_its_finding_first(pitot, program):
     expected = os.path.splitext(program)[0]
     status = FAILED if expected == "failed" else OK
     findings = examine(pitot, os.path.join(HERE, "sick", program), status=status)
-    found = [one for one in findings if one["id"] == expected]
-    assert found and (found[0] is findings[0] or expected in WITHOUT_GAIN), told(findings)
-    first = found[0]
+    assert findings and findings[0]["id"] == expected, told(findings)
+    first = findings[0]
     assert first["severity"] in ("fix", "look")
     assert first["what"] and first["advice"] and first["evidence"]
     assert (first["gain_s"] is None) == (first["assumption"] is None)

@@ -147,6 +147,7 @@ static const struct rule_case cases[] = {
 	  {METRIC_PROCESSES, 1, NULL},
 	  {METRIC_CPU_SYSTEM, 2.5, NULL}}},
 	{"major-faults", FINDING_LOOK, 10, 6, {{METRIC_PAGE_FAULTS_MAJOR, 20000, NULL}}},
+	{NULL, 0, 10, 6, {{METRIC_PAGE_FAULTS_MAJOR, 20000, NULL}, {METRIC_IO_DEVICE_READ, 4096, NULL}}},
 	{"short-processes", FINDING_FIX, 10, 6, {{METRIC_PROCESSES, 8000, "exit records"}}},
 	{"short-processes", FINDING_LOOK, 10, 6, {{METRIC_PROCESSES, 1000, "exit records"}}},
 	{NULL, 0, 10, 6, {{METRIC_PROCESSES, 40, "exit records"}}},
