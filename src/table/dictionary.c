@@ -141,36 +141,52 @@ DICTIONARY_INLINE bool dictionary_same_rest(const char *a, const char *b, size_t
 	       dictionary_load(a + length - 8) == dictionary_load(b + length - 8);
 }
 
-DICTIONARY_INLINE uint32_t dictionary_find_or_add(struct dictionary *dictionary, struct span text, bool padded)
+/* COLUMN_OTHER where it is not there. */
+DICTIONARY_INLINE uint32_t dictionary_find(const struct dictionary *dictionary, struct span text,
+					   const struct dictionary_key *key)
 {
-	struct dictionary_key key = dictionary_key_of(text, padded);
 	size_t mask = dictionary->slot_count - 1;
-	for (size_t at = key.hash & mask; dictionary->slot_count && dictionary->slots[at]; at = (at + 1) & mask) {
+	for (size_t at = key->hash & mask; dictionary->slot_count && dictionary->slots[at]; at = (at + 1) & mask) {
 		uint32_t code = dictionary->slots[at] - 1;
 		const struct dictionary_entry *entry = &dictionary->entries[code];
-		if (entry->key.low == key.low && entry->key.high == key.high && entry->key.length == key.length &&
-		    (key.length <= 16 ||
+		if (entry->key.low == key->low && entry->key.high == key->high && entry->key.length == key->length &&
+		    (key->length <= 16 ||
 		     dictionary_same_rest(dictionary->bytes + entry->offset, text.text, text.length)))
 			return code;
 	}
-	return dictionary_add(dictionary, text, &key);
+	return COLUMN_OTHER;
+}
+
+DICTIONARY_INLINE uint32_t dictionary_find_or_add(struct dictionary *dictionary, struct span text)
+{
+	struct dictionary_key key = dictionary_key_of(text, false);
+	uint32_t code = dictionary_find(dictionary, text, &key);
+	return code != COLUMN_OTHER ? code : dictionary_add(dictionary, text, &key);
 }
 
 uint32_t dictionary_intern(struct dictionary *dictionary, struct span text)
 {
-	return dictionary_find_or_add(dictionary, text, false);
+	return dictionary_find_or_add(dictionary, text);
 }
 
 void dictionary_intern_rows(struct dictionary *dictionary, const struct span *texts, size_t rows, uint32_t *codes)
 {
 	for (size_t row = 0; row < rows; row++)
-		codes[row] = texts[row].length ? dictionary_find_or_add(dictionary, texts[row], false) : COLUMN_MISSING;
+		codes[row] = texts[row].length ? dictionary_find_or_add(dictionary, texts[row]) : COLUMN_MISSING;
 }
 
 void dictionary_intern_cells(struct dictionary *dictionary, const struct span *cells, size_t rows, uint32_t *codes)
 {
-	for (size_t row = 0; row < rows; row++)
-		codes[row] = dictionary_find_or_add(dictionary, cells[row], true);
+	/* A copy, which no store to `codes` can change: the compiler keeps it in registers. */
+	struct dictionary view = *dictionary;
+	for (size_t row = 0; row < rows; row++) {
+		struct dictionary_key key = dictionary_key_of(cells[row], true);
+		codes[row] = dictionary_find(&view, cells[row], &key);
+		if (__builtin_expect(codes[row] == COLUMN_OTHER, 0)) {
+			codes[row] = dictionary_add(dictionary, cells[row], &key);
+			view = *dictionary;
+		}
+	}
 }
 
 size_t dictionary_bytes(const struct dictionary *dictionary)

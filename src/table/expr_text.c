@@ -272,6 +272,10 @@ static int text_to_number(struct expr_call *call)
 	for (size_t i = 0; i < call->run->rows; i++) {
 		struct span text = call->args[0]->texts[i];
 		double number = NAN;
+		if (number_parse_whole(text.text, text.length, &number)) {
+			call->out->numbers[i] = number;
+			continue;
+		}
 		if (text.length && (!number_parse(text.text, text.length, &number) || isinf(number))) {
 			number = NAN;
 			unparsed++;

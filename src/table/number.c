@@ -108,21 +108,6 @@ static double number_by_library(const char *text, size_t length)
 	return value;
 }
 
-/* The most common cell: nothing but a few digits. */
-static bool number_parse_whole(const char *text, size_t length, double *out)
-{
-	uint64_t digits = 0;
-	if (!length || length > 15) /* so many are exact in a double */
-		return false;
-	for (size_t i = 0; i < length; i++) {
-		if (!number_is_digit(text[i]))
-			return false;
-		digits = digits * 10 + (uint64_t)(text[i] - '0');
-	}
-	*out = (double)digits;
-	return true;
-}
-
 bool number_parse(const char *text, size_t length, double *out)
 {
 	static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -130,8 +115,6 @@ bool number_parse(const char *text, size_t length, double *out)
 	const char *end = text + length;
 	struct number_parts parts;
 	double value;
-	if (number_parse_whole(text, length, out))
-		return true;
 	while (text < end && (*text == ' ' || *text == '\t'))
 		text++;
 	while (text < end && (end[-1] == ' ' || end[-1] == '\t'))
