@@ -17,6 +17,7 @@ enum {
 	SOURCE_BUFFER = 128 << 10,
 	SOURCE_WINDOW_LIMITED = 23,
 	SOURCE_WINDOW = 27,
+	SOURCE_MAGIC = 16, /* bytes that tell what it is */
 };
 
 enum source_kind { SOURCE_PLAIN, SOURCE_GZIP, SOURCE_ZSTD };
@@ -79,10 +80,38 @@ static int source_start_zstd(struct source *source, struct err *err)
 	return 0;
 }
 
+/* Tables that are no text, by their first bytes: it is better to say so than to look for delimiters in them. */
+static int source_refuse_binary(const struct source *source, struct err *err)
+{
+	static const struct {
+		const char *bytes;
+		size_t count;
+		const char *name;
+	} kinds[] = {{"PAR1", 4, "Parquet"},
+		     {"ARROW1", 6, "Arrow IPC"},
+		     {"\xff\xff\xff\xff", 4, "an Arrow IPC stream"},
+		     {"FEA1", 4, "Feather"},
+		     {"ORC", 3, "ORC"},
+		     {"PK\x03\x04", 4, "Excel or zip"},
+		     {"SQLite format 3", 16, "SQLite"}};
+	bool text = true; /* a column may be called PAR1, but no header has control characters */
+	for (size_t i = 0; i < source->end && i < SOURCE_MAGIC; i++)
+		text = text && ((unsigned char)source->buffer[i] >= ' ' || strchr("\t\r\n", source->buffer[i])) &&
+		       source->buffer[i] != 0;
+	for (size_t i = 0; !text && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (source->end >= kinds[i].count && memcmp(source->buffer, kinds[i].bytes, kinds[i].count) == 0)
+			return err_set(err, ERR_INPUT,
+				       "'%s' is %s, which is not read: the distribution that pitot is made for has no "
+				       "C library for it. Write it as CSV first, e.g. duckdb -c \"COPY (FROM '%s') TO "
+				       "'/dev/stdout' (FORMAT csv)\" | pitot features -",
+				       source->path, kinds[i].name, source->path);
+	return 0;
+}
+
 static int source_detect(struct source *source, struct err *err)
 {
 	static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
-	while (source->end < sizeof(zstd)) {
+	while (source->end < SOURCE_MAGIC) {
 		ssize_t count = source_fill(source, err);
 		if (count < 0)
 			return (int)count;
@@ -99,7 +128,7 @@ static int source_detect(struct source *source, struct err *err)
 		source->kind = SOURCE_ZSTD;
 		return source_start_zstd(source, err);
 	}
-	return 0;
+	return source_refuse_binary(source, err);
 }
 
 int source_open(const char *path, struct memory *memory, csv_watch_fn *watch, void *watch_context, struct source **out,

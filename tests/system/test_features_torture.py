@@ -46,6 +46,21 @@ def test_utf_16_is_an_error(pitot):
     assert "table.csv" in failure(pitot, "a,b\n1,2\n".encode("utf-16"))
 
 
+@pytest.mark.parametrize(
+    "begin, name",
+    [(b"PAR1\x15\x04\x15", "Parquet"), (b"ARROW1\0\0", "Arrow"), (b"FEA1\0\0\0\0", "Feather"), (b"PK\x03\x04\x14\0", "Excel"),
+     (b"\xff\xff\xff\xff\x10\x01\0\0", "Arrow"), (b"SQLite format 3\0", "SQLite")],
+)  # fmt: skip
+def test_tables_that_are_no_text_are_named_with_what_to_do(pitot, begin, name):
+    message = failure(pitot, begin + bytes(100))
+    assert f"is {name}" in message.replace("is an ", "is ") and "CSV" in message
+
+
+def test_a_column_may_be_called_as_a_format(pitot):
+    columns, _ = run(pitot, b"PAR1,ORC\n1,2\n")
+    assert list(columns) == ["PAR1", "ORC"]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_cell_of_ten_megabytes_is_a_cell(pitot, mode):
     big = b"x" * (10 << 20)
