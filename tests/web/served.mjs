@@ -39,9 +39,19 @@ export const served = () => ({
 		await withServer((address) => open(address, async (tab) => {
 			await tab.waitForSelector('table[aria-label="Runs"] tbody tr');
 			const list = await rows(tab, "Runs");
-			assert.deepEqual(list.map((row) => row[8].text.split(" ")[0]).sort(), ["a.pitot", "b.pitot", "noise.pitot"]);
-			assert.ok(list.find((row) => row[8].text.startsWith("noise.pitot"))[2].text === "damaged");
+			assert.deepEqual(list.map((row) => row.at(-1).text.split(" ")[0]).sort(), ["a.pitot", "b.pitot", "noise.pitot"]);
+			assert.ok(list.find((row) => row.at(-1).text.startsWith("noise.pitot"))[2].text === "damaged");
+			// A point of the trend names its run, and leads to it.
 			await tab.waitForSelector(".trend canvas");
+			await tab.focus(".trend-plot");
+			await tab.keyboard.press("ArrowLeft");
+			assert.ok((await tab.textContent(".bubble")).includes("run 1 of 2"));
+			assert.ok((await tab.textContent(".bubble")).includes("a.pitot"));
+			await tab.keyboard.press("Enter");
+			await tab.waitForSelector("#total");
+			assert.ok((await tab.evaluate(() => location.hash)).includes("run=a.pitot"));
+			await tab.goBack();
+			await tab.waitForSelector('table[aria-label="Runs"] tbody tr');
 			await tab.click('table[aria-label="Runs"] >> text=a.pitot');
 			await tab.waitForSelector("#total");
 			near((await rows(tab, "Stages"))[0][1].value, json("a.pitot").stages[0].duration_s, 1e-9);

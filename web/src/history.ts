@@ -58,8 +58,8 @@ export class HistoryView {
 				{ title: "Started", value: (run) => run.started_utc, show: (run) => run.damaged ? h("span", { class: "dim" }, "damaged") : run.started_utc.slice(0, 19).replace("T", " ") },
 				{ title: "Name", value: (run) => run.name, show: (run) => clean(run.name, 60) }, { title: "Time", number: true, value: (run) => run.wall_s, show: (run) => run.live ? "running" : seconds(run.wall_s) },
 				{ title: "Status", value: (run) => run.live ? "running" : run.status, show: (run) => h("span", { class: "status " + (run.live ? "running" : run.status) }, run.live ? "running" : run.status ?? "") },
-				{ title: "Commit", value: (run) => run.git_commit, show: (run) => h("code", null, clean(run.git_commit, 12)) },
-				{ title: "Tags", value: (run) => run.tags.join(" ") }, { title: "File", wide: true, value: (run) => run.file, show: (run) => run.damaged ? [h("code", null, clean(run.file, 100)), " ", clean(run.damaged, 200)] : h("code", null, clean(run.file, 100)) },
+				...(runs.some((run) => run.git_commit) ? [{ title: "Commit", extra: true, value: (run: RunEntry) => run.git_commit, show: (run: RunEntry) => h("code", null, clean(run.git_commit, 12)) }] : []),
+				...(runs.some((run) => run.tags.length) ? [{ title: "Tags", value: (run: RunEntry) => run.tags.join(" ") }] : []), { title: "File", wide: true, extra: true, value: (run) => run.file, show: (run) => run.damaged ? [h("code", null, clean(run.file, 100)), " ", clean(run.damaged, 200)] : h("code", null, clean(run.file, 100)) },
 			], runs, { name: "Runs", most: 100, compact: true, pick: (run) => { if (!run.damaged) this.open(run.file); } }) :
 				h("p", { class: "dim" }, "There is no run yet: pitot run makes one.")));
 		if (names.length) void this.trend(name, param("metric") || "wall_s");
@@ -87,8 +87,8 @@ export class HistoryView {
 			scales: { x: { time: false }, y: { range: (_, __, high) => [0, high * 1.1 || 1] } },
 			axes: [{ stroke: () => colour("--dim"), grid: { show: false }, values: (_, splits) => splits.map((v) => Number.isInteger(v) ? String(v + 1) : "") },
 				{ size: 76, stroke: () => colour("--dim"), grid: { stroke: () => colour("--line") }, values: (_, splits) => splits.map((v) => quantity(v, trend.unit)) }],
-			series: [{}, { stroke: () => colour("--c1"), width: 1, points: { show: true, size: 6 } }, { stroke: () => colour("--dim"), width: 1.5, dash: [6, 4] },
-				{ stroke: "transparent" }, { stroke: "transparent" }],
+			series: [{}, { stroke: () => colour("--c1"), width: 1, points: { show: true, size: 6 } }, { stroke: () => colour("--dim"), width: 1.5, dash: [6, 4], points: { show: false } },
+				{ stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } }],
 			bands: [{ series: [3, 4], fill: () => colour("--c1") + "22" }],
 			hooks: { draw: [(u) => {
 				for (const change of machine.changes) {
@@ -123,7 +123,7 @@ export class HistoryView {
 const fileName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 function changeWords(change: Change, unit: string): string {
-	const size = change.ratio ? `${percent(100 * (change.ratio.estimate - 1))} (${percent(100 * ((change.ratio.low ?? 1) - 1))} to ${percent(100 * ((change.ratio.high ?? 1) - 1))})` :
+	const size = change.ratio ? `${change.ratio.estimate > 1 ? "+" : ""}${percent(100 * (change.ratio.estimate - 1))} (${percent(100 * ((change.ratio.low ?? 1) - 1))} to ${percent(100 * ((change.ratio.high ?? 1) - 1))})` :
 		change.difference ? quantity(change.difference.estimate, unit) : "";
 	return `Run ${change.index + 1} on: ${change.direction}, ${quantity(change.median_before, unit)} to ${quantity(change.median_after, unit)}, ${size}` +
 		(change.git_commit ? `, first at ${clean(change.git_commit, 12)}` : "") + (change.note ? `; ${clean(change.note, 300)}` : "");
