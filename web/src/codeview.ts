@@ -105,10 +105,10 @@ export class CodeView {
 			code && choice("Frames", "frames", [{ id: "both", title: "Python and native" }, { id: "python", title: "Python" },
 				{ id: "native", title: "native" }], "both"),
 			choice("Root", "root", [{ id: "top", title: "above (icicle)" }, { id: "bottom", title: "below (flame)" }], "top"),
-			flag("Reverse", "reverse", "Functions that use the time themselves first, their callers behind them"),
-			flag("Merge recursion", "merge", "A function that calls itself is one frame"),
-			code && flag("Lines", "lines", "A frame for each line of a function"),
-			h("div", { class: "search" }, h("label", { class: "field grow" }, h("span", null, "Search"), this.search), this.found));
+			h("div", { class: "search" }, h("label", { class: "field grow" }, h("span", null, "Search"), this.search),
+				flag("Reverse", "reverse", "Functions that use the time themselves first, their callers behind them"),
+				flag("Merge recursion", "merge", "A function that calls itself is one frame"),
+				code && flag("Lines", "lines", "A frame for each line of a function"), this.found));
 		if (focus === "search") this.search.focus();
 		else if (focus) (this.tools.querySelector(`[name="${focus}"]`) as HTMLElement | null)?.focus();
 	}

@@ -42,6 +42,9 @@ function processBars(model: RunModel): Bar[] {
 	});
 }
 
+// Where the axis has its last number; what is a little larger is drawn above it.
+const topOf = (chart: Chart, high: number): number => Math.min(chart.most, roundTop(high, chart.binary));
+
 // Steps of a clock: of seconds by tens, of longer times by minutes, hours and days.
 export function timeStep(rough: number): number {
 	const power = 10 ** Math.floor(Math.log10(rough)), days = 86400 * 10 ** Math.max(0, Math.floor(Math.log10(rough / 86400)));
@@ -114,9 +117,9 @@ export class TimelineView {
 		}
 		const plot = new uPlot({ width: 600, height: CHART, series, bands, legend: { show: false }, cursor: { show: false }, padding: [20, RIGHT, 7, 0],
 			scales: { x: { time: false, auto: false, range: () => [this.from, this.to] },
-				y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.min(chart.most, roundTop(high || 1, chart.binary))] } },
+				y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, topOf(chart, high || 1))] } },
 			axes: [{ show: false }, { size: GUTTER, gap: 4, ticks: { show: false }, stroke: () => colour("--dim"), font: "11px " + colour("--sans"),
-				grid: { stroke: () => colour("--line"), width: 1 }, splits: (_, __, low, high) => [low, (low + high) / 2, high].map((v) => v),
+				grid: { stroke: () => colour("--line"), width: 1 }, splits: (_, __, low, high) => [low, (low + topOf(chart, high)) / 2, topOf(chart, high)],
 				values: (_, splits) => splits.map((value, i) => i === 0 ? "0" : chart.show(value)) }],
 		}, [[0, 1], ...series.slice(1).map(() => [null, null])] as unknown as uPlot.AlignedData, host);
 		this.plots.push({ plot, chart, host });
