@@ -10,6 +10,10 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "waits: sleeps most of its time; tools/run_pytest gives it no place of its own")
+
+
 @pytest.fixture
 def pitot():
     """A pitot in a fresh folder; the test fails where something of its runs is left when it is over."""

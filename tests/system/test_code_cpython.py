@@ -107,6 +107,7 @@ def stays(pair, name):
     return "\n".join(texts)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("version", with_tests() or [None])
 def test_a_module_has_the_same_results(version, module):
