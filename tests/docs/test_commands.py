@@ -10,6 +10,7 @@ A comment on the line before the block, which readers of the page do not see, ch
     <!-- no-test: reason -->    the block is not run; the reason is printed as a skip
     <!-- exit: 1 -->            the last command of the block ends with this status
     <!-- setup: command -->     run before the block, to make what a reader would have
+    <!-- budget: 10s -->        what a `pitot compare` of the block may take here; a reader has more time
 """
 
 import glob
@@ -24,7 +25,7 @@ import pytest
 from harness import BUILD, LIMIT_S, ROOT, Pitot
 
 FENCE = re.compile(r"^```(\w*)\s*$")
-MARK = re.compile(r"^<!-- (no-test|exit|setup): (.*?) -->\s*$")
+MARK = re.compile(r"^<!-- (no-test|exit|setup|budget): (.*?) -->\s*$")
 RUN = re.compile(r"^(pitot|sqlite3|cd|\./\S+)(\s|$)")
 TOOLS = ("go", "callgrind_annotate")  # readers of exports
 
@@ -122,6 +123,8 @@ def test_the_commands_of_a_page_work(page):
                 subprocess.run(["sh", "-c", command], cwd=folder, env=env, check=True, timeout=LIMIT_S)
             for number, command in enumerate(block.commands):
                 last = number == len(block.commands) - 1
+                if "budget" in block.marks and command.startswith("pitot compare "):
+                    command += f" --budget {block.marks['budget']}"
                 folder = run_command(command, folder, env, f"{page}:{block.line}", int(block.marks.get("exit", 0)) if last else 0)
     finally:
         pitot.close()
