@@ -209,12 +209,13 @@ static void warn_disturbance(struct diff *diff, int at)
 	double stolen = sum_of(&measured[METRIC_STEAL]) / (sum_of(&measured[METRIC_WALL]) * cores);
 	double others = (mean_of(&measured[METRIC_SYSTEM_CPU_PERCENT]) - mean_of(&measured[METRIC_CPU_PERCENT_AVG])) /
 			(100 * cores);
+	/* The machine's time is counted in ticks, which over a short run can come to more than there was. */
 	if (stolen > STEAL_SHARE)
 		warn(diff, "steal", "while %s ran, the hypervisor gave %.0f %% of the cores' time to others",
-		     side_names[at], 100 * stolen);
+		     side_names[at], 100 * fmin(stolen, 1));
 	if (others > OTHERS_SHARE)
 		warn(diff, "load", "while %s ran, other programs kept %.0f %% of the machine's cores busy",
-		     side_names[at], 100 * others);
+		     side_names[at], 100 * fmin(others, 1));
 }
 
 /* What the order of the repetitions says. */

@@ -291,6 +291,21 @@ static void what_makes_the_sides_hard_to_compare_is_said(void **state)
 	two_sides_fini(&two);
 }
 
+/* A run of some milliseconds, during which a tick of each core went by. */
+static void no_more_than_the_whole_machine_is_said_to_be_busy(void **state)
+{
+	(void)state;
+	struct two_sides two;
+	two_sides_init(&two);
+	two_sides_add(&two, 0, noisy_run(&two, 5, 1));
+	struct run_record *b = two_sides_add(&two, 1, noisy_run(&two, 5, 1));
+	for (size_t i = 0; i < b->stages.len; i++)
+		metric_set(&b->stages.items[i].values[METRIC_SYSTEM_CPU_PERCENT], 1e6, METHOD_EXACT, "/proc/stat");
+	two_sides_compare(&two, NULL);
+	assert_non_null(strstr(warning_of(&two.diff, "load"), " 100 % of the machine's cores"));
+	two_sides_fini(&two);
+}
+
 static void like_runs_on_a_quiet_machine_get_no_warning(void **state)
 {
 	(void)state;
@@ -391,6 +406,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(only_what_was_asked_for_is_compared_and_decides),
 	cmocka_unit_test(regressions_rank_first_and_the_run_before_its_stages),
 	cmocka_unit_test(what_makes_the_sides_hard_to_compare_is_said),
+	cmocka_unit_test(no_more_than_the_whole_machine_is_said_to_be_busy),
 	cmocka_unit_test(like_runs_on_a_quiet_machine_get_no_warning),
 	cmocka_unit_test(a_slow_first_repetition_is_pointed_out),
 	cmocka_unit_test(an_empty_side_compares_nothing),
