@@ -7,7 +7,7 @@
  *	memory_site.c       (stack, kind) -> site of the calling thread
  *	memory_block.c      address -> site and size, of all threads
  *	memory_stack.c      the stack of the caller, for the most part the one before
- *	memory_python.c     the same for Python frames; memory_line.c their lines
+ *	memory_python.c     the same for Python frames; memory_line.c their lines; memory_memo.c calls that come again
  *	memory_draw.c       how far it is to the next sample, and what it stands for
  *	memory_tick.c       what time it is, in few cycles
  *	memory_range.c      maps: ranges of addresses, which can be unmapped in parts

@@ -104,6 +104,15 @@ struct memory_stack {
 	struct stack_memo memo[STACK_MEMOS];
 };
 
+typedef uintptr_t __attribute__((may_alias)) stack_word;
+
+/* memory_memo.c. The site of a call that was made out of the Python frame `parent` before; NULL: none is known. And the stack that
+ * was just laid, for the next time. */
+struct wire_site *stack_remembered(struct memory_stack *stack, const struct memory_caller *caller, wire_id parent,
+				   unsigned kind);
+void stack_remember(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind,
+		    struct wire_site *site);
+
 /* memory_line.c. `value` of a node with the offset of its line's first instruction. */
 uint64_t stack_line(struct memory_stack *stack, uint64_t value);
 

@@ -356,6 +356,21 @@ def test_python_is_counted_by_line_and_domain(host):
     check_sound(image)
 
 
+def test_a_line_is_one_place_however_often_it_calls_itself(host):
+    """Told apart by instruction these would be more than 2 ** 10 stacks."""
+    script = """def tree(depth):
+    return None if depth == 0 else (tree(depth - 1), tree(depth - 1), bytearray(1000))
+made = tree(10)
+"""
+    host.run(PYTHON3, "-c", script)
+    image = host.images()[-1]
+    sites = [site for site in image.sites.values() if image.frames(site["node"]).count("tree") == 10]
+    assert 0 < len(sites) <= 8
+    # On the last level but one, 512 calls of it.
+    assert [site for site in sites if site["allocated_calls"] == 512 and site["allocated_bytes"] == 512 * 1001]
+    check_sound(image)
+
+
 def test_cpu_and_memory_go_together(host):
     host.run(PYTHON3, "-c", "import json\nfor i in range(20000): json.loads(json.dumps({'a': [i] * 20}))", cpu=999)
     image = host.images()[-1]
