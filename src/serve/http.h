@@ -15,7 +15,6 @@
 #define HTTP_FUNCTIONS(X)                                                                                              \
 	X(start_daemon)                                                                                                \
 	X(stop_daemon)                                                                                                 \
-	X(get_daemon_info)                                                                                             \
 	X(lookup_connection_value)                                                                                     \
 	X(create_response_from_buffer)                                                                                 \
 	X(add_response_header)                                                                                         \

@@ -20,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	CONNECTIONS_MOST = 64,
@@ -291,25 +293,40 @@ static int make_token(char out[SERVE_TOKEN_SIZE], struct err *err)
 	return 0;
 }
 
-static int listen_at(struct serve *serve, uint16_t port, struct err *err)
+/* The socket is ours, so that the port is known before the first request can come. Owned by the caller; -1: errno says why. */
+static int open_socket(uint16_t port, uint16_t *out)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	socklen_t size = sizeof(address);
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	errno = 0;
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, SOMAXCONN) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&address, &size) == 0) {
+		*out = ntohs(address.sin_port);
+		return fd;
+	}
+	int reason = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = reason;
+	return -1;
+}
+
+static int listen_at(struct serve *serve, uint16_t port, struct err *err)
+{
+	int fd = open_socket(port, &serve->place.port);
+	if (fd < 0)
+		return err_set_errno(err, ERR_UNAVAILABLE, "cannot listen on 127.0.0.1, port %u", port);
 	serve->daemon =
-		serve->http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION, port, NULL, NULL,
-					 on_request, serve, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+		serve->http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL,
+					 on_request, serve, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 					 (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 					 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
-	if (!serve->daemon && errno)
-		return err_set_errno(err, ERR_UNAVAILABLE, "cannot listen on 127.0.0.1, port %u", port);
-	if (!serve->daemon)
-		return err_set(err, ERR_UNAVAILABLE, "cannot listen on 127.0.0.1, port %u", port);
-	const union MHD_DaemonInfo *info = serve->http.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	if (!info)
-		return err_set(err, ERR_INTERNAL, "libmicrohttpd does not say which port it listens on");
-	serve->place.port = info->port;
-	return 0;
+	if (serve->daemon)
+		return 0; /* which closes the socket at its end */
+	close(fd);
+	return err_set(err, ERR_UNAVAILABLE, "libmicrohttpd cannot serve on 127.0.0.1, port %u", port);
 }
 
 int serve_start(const char *dir, uint16_t port, struct serve **out, struct err *err)
