@@ -76,6 +76,7 @@ struct features_job {
 	uint64_t start_mono_ns;
 	/* Of the run that is going on: */
 	struct features_table profile, chunks, typed; /* typed: of --write-table */
+	unsigned profile_events;                      /* the hardware events that the profile has columns of */
 	bool typed_written;
 	struct feature_spool *spool;
 	char *features_path;

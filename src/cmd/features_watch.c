@@ -216,7 +216,7 @@ int features_watch_chunk(void *context, const struct engine_chunk *chunk, struct
 	if (job->log)
 		log_chunk(job, chunk);
 	if (job->profile.path) {
-		features_profile_row(chunk, &job->profile.pending);
+		features_profile_row(chunk, job->profile_events, &job->profile.pending);
 		if (job->profile.pending.len >= FLUSH_BYTES)
 			code = table_flush(&job->profile, err);
 	}
@@ -246,6 +246,17 @@ static void open_log(struct features_job *job)
 			i < ENGINE_OPERATOR_COUNT ? engine_operator_name((enum engine_operator)i) : "read");
 }
 
+/* Columns are for what this machine counts; the engine opens counters of its own, in the threads that work. */
+static unsigned countable_events(void)
+{
+	struct pmu_thread *pmu = NULL;
+	if (pmu_thread_open(&pmu, NULL))
+		return 0;
+	unsigned events = pmu_thread_events(pmu);
+	pmu_thread_close(pmu);
+	return events;
+}
+
 int features_watch_begin(struct features_job *job, enum engine_mode mode, bool features, struct err *err)
 {
 	bool streaming = mode == ENGINE_STREAMING;
@@ -255,7 +266,8 @@ int features_watch_begin(struct features_job *job, enum engine_mode mode, bool f
 	/* Where both modes run the profile is that of the stream. */
 	if (streaming || !job->wants_streaming) {
 		code = table_open(job, &job->profile, "profiles/operator_profile.csv", err);
-		features_profile_head(&job->profile.pending);
+		job->profile_events = countable_events();
+		features_profile_head(job->profile_events, &job->profile.pending);
 	}
 	if (streaming && !code) {
 		code = table_open(job, &job->chunks, "benchmarks/streaming_chunks.csv", err);

@@ -10,11 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int perf_event_open_fd(struct perf_event_attr *attr, pid_t pid, int cpu)
+int perf_event_open_member(struct perf_event_attr *attr, pid_t pid, int cpu, int leader)
 {
 	attr->size = sizeof(*attr);
-	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
 	return fd >= 0 ? (int)fd : -errno;
+}
+
+int perf_event_open_fd(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return perf_event_open_member(attr, pid, cpu, -1);
 }
 
 int perf_event_paranoid(void)

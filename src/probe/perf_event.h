@@ -10,6 +10,8 @@
 
 /* A descriptor that children do not inherit, or -errno. */
 int perf_event_open_fd(struct perf_event_attr *attr, pid_t pid, int cpu);
+/* As a member of the group whose first event is `leader`; -1: as the first of one. */
+int perf_event_open_member(struct perf_event_attr *attr, pid_t pid, int cpu, int leader);
 
 /* The value of kernel.perf_event_paranoid; -100 where it cannot be read. */
 int perf_event_paranoid(void);

@@ -19,13 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_CORE_KINDS = 3, PMU_TYPE_SHIFT = 32 };
-
 struct pmu_counter {
 	int metric;
 	int error; /* positive errno where nothing could be opened */
 	size_t kinds;
-	int fd[MOST_CORE_KINDS];
+	int fd[PMU_MOST_CORE_KINDS];
 };
 
 struct pmu {
@@ -43,12 +41,11 @@ static const struct pmu_event hardware_events[] = {
 
 enum { HARDWARE_EVENTS = sizeof(hardware_events) / sizeof(hardware_events[0]) };
 
-/* The kinds of core to ask, as the upper half of `config`; a single 0 on a machine with one kind. */
-static size_t core_kinds(uint64_t *out)
+size_t pmu_core_kinds(uint64_t out[PMU_MOST_CORE_KINDS])
 {
-	static const char *const names[MOST_CORE_KINDS] = {"cpu_core", "cpu_atom", "cpu_lowpower"};
+	static const char *const names[PMU_MOST_CORE_KINDS] = {"cpu_core", "cpu_atom", "cpu_lowpower"};
 	size_t count = 0;
-	for (int i = 0; i < MOST_CORE_KINDS; i++)
+	for (int i = 0; i < PMU_MOST_CORE_KINDS; i++)
 		if (kernel_u64(&out[count], "%s/bus/event_source/devices/%s/type", file_sysfs(), names[i]))
 			count++;
 	if (count == 0)
@@ -73,8 +70,8 @@ static int open_one(const struct pmu_event *event, uint64_t kind, pid_t pid, boo
 
 static void open_counter(struct pmu *pmu, const struct pmu_event *event, pid_t pid)
 {
-	uint64_t kinds[MOST_CORE_KINDS] = {0};
-	size_t kind_count = event->type == PERF_TYPE_HARDWARE ? core_kinds(kinds) : 1;
+	uint64_t kinds[PMU_MOST_CORE_KINDS] = {0};
+	size_t kind_count = event->type == PERF_TYPE_HARDWARE ? pmu_core_kinds(kinds) : 1;
 	struct pmu_counter counter = {.metric = event->metric};
 	for (size_t i = 0; i < kind_count; i++) {
 		int fd = open_one(event, kinds[i], pid, pmu->user_only);
@@ -100,9 +97,9 @@ void pmu_close(struct pmu *pmu)
 /* Whether this user may count the process only in user mode, as at perf_event_paranoid 2. */
 static bool must_leave_out_kernel(const struct pmu_event *event, pid_t pid)
 {
-	uint64_t kinds[MOST_CORE_KINDS] = {0};
+	uint64_t kinds[PMU_MOST_CORE_KINDS] = {0};
 	if (event->type == PERF_TYPE_HARDWARE)
-		core_kinds(kinds);
+		pmu_core_kinds(kinds);
 	int fd = open_one(event, kinds[0], pid, false);
 	kernel_close(fd);
 	return fd == -EACCES;
@@ -143,8 +140,8 @@ int pmu_check(struct err *err)
 
 int pmu_errno(void)
 {
-	uint64_t kinds[MOST_CORE_KINDS] = {0};
-	core_kinds(kinds);
+	uint64_t kinds[PMU_MOST_CORE_KINDS] = {0};
+	pmu_core_kinds(kinds);
 	int fd = open_one(&hardware_events[0], kinds[0], 0, must_leave_out_kernel(&hardware_events[0], 0));
 	kernel_close(fd);
 	return fd < 0 ? -fd : 0;

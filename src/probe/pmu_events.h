@@ -19,6 +19,11 @@ struct pmu_event {
 /* As pmu_open, for any events. An event that cannot be opened is absent with its reason, unless none can. */
 int pmu_open_events(pid_t pid, const struct pmu_event *events, size_t count, struct pmu **out, struct err *err);
 
+enum { PMU_MOST_CORE_KINDS = 3, PMU_TYPE_SHIFT = 32 };
+
+/* The kinds of core to ask, as the upper half of `config`; a single 0 on a machine with one kind. */
+size_t pmu_core_kinds(uint64_t out[PMU_MOST_CORE_KINDS]);
+
 /* What opening the first hardware event on oneself answers: 0 or a positive errno. */
 int pmu_errno(void);
 

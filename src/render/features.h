@@ -48,8 +48,9 @@ void features_json(const struct features_view *view, struct str *out);
 void features_json_study(struct json *json, const struct features_view *view);
 
 /* profiles/operator_profile.csv, benchmarks/streaming_chunks.csv: the head, then a line per chunk. */
-void features_profile_head(struct str *out);
-void features_profile_row(const struct engine_chunk *chunk, struct str *out);
+/* `events`: a bit per hardware event that there are columns of (pmu_thread.h). */
+void features_profile_head(unsigned events, struct str *out);
+void features_profile_row(const struct engine_chunk *chunk, unsigned events, struct str *out);
 void features_chunks_head(struct str *out);
 /* `batch_rows` and `chunk_rows` as they are in force. */
 void features_chunks_row(const struct engine_chunk *chunk, size_t batch_rows, size_t chunk_rows, struct str *out);
@@ -70,8 +71,9 @@ const struct study_run *features_main_run(const struct features_view *view);
 /* Of an operator per chunk: percentiles over the sample. */
 struct features_operator {
 	const char *name;
-	double total_s, share;  /* of all operators and the reading */
-	double median_s, p95_s; /* per chunk; NaN where there is none */
+	double total_s, share;                                  /* of all operators and the reading */
+	double median_s, p95_s;                                 /* per chunk; NaN where there is none */
+	double counts[PMU_THREAD_EVENT_COUNT], counts_coverage; /* NaN where not counted */
 };
 enum { FEATURES_OPERATORS = ENGINE_OPERATOR_COUNT + 1 }; /* the last is "read" */
 /* In the order of the engine. */

@@ -36,15 +36,33 @@ static void put_mib(struct str *out, size_t bytes)
 	str_appendf(out, ",%.6f", (double)bytes / (1 << 20));
 }
 
-void features_profile_head(struct str *out)
+static const char *operator_or_read(int index)
+{
+	return index < ENGINE_OPERATOR_COUNT ? engine_operator_name((enum engine_operator)index) : "read";
+}
+
+void features_profile_head(unsigned events, struct str *out)
 {
 	str_append(out, "chunk_id,rows");
 	for (int i = 0; i < ENGINE_OPERATOR_COUNT; i++)
-		str_appendf(out, ",%s_s", engine_operator_name((enum engine_operator)i));
-	str_append(out, ",estimated_input_bandwidth_mb_s,input_bytes,read_s,latency_s\n");
+		str_appendf(out, ",%s_s", operator_or_read(i));
+	str_append(out, ",estimated_input_bandwidth_mb_s,input_bytes,read_s,latency_s");
+	for (int i = 0; i < FEATURES_OPERATORS; i++)
+		for (int event = 0; event < PMU_THREAD_EVENT_COUNT; event++)
+			if (events & 1U << event)
+				str_appendf(out, ",%s_%s", operator_or_read(i),
+					    pmu_thread_event_name((enum pmu_thread_event)event));
+	str_append_char(out, '\n');
 }
 
-void features_profile_row(const struct engine_chunk *chunk, struct str *out)
+static void put_counts(const struct pmu_tally *tally, unsigned events, struct str *out)
+{
+	for (int event = 0; event < PMU_THREAD_EVENT_COUNT; event++)
+		if (events & 1U << event)
+			put_next(out, round(pmu_tally_value(tally, (enum pmu_thread_event)event)));
+}
+
+void features_profile_row(const struct engine_chunk *chunk, unsigned events, struct str *out)
 {
 	str_appendf(out, "%zu,%zu", chunk->id, chunk->rows);
 	for (int i = 0; i < ENGINE_OPERATOR_COUNT; i++)
@@ -55,6 +73,9 @@ void features_profile_row(const struct engine_chunk *chunk, struct str *out)
 	str_appendf(out, ",%llu", (unsigned long long)chunk->input_bytes);
 	put_seconds(out, chunk->read_ns);
 	put_seconds(out, chunk->latency_ns);
+	for (int i = 0; i < ENGINE_OPERATOR_COUNT; i++)
+		put_counts(&chunk->operator_counts[i], events, out);
+	put_counts(&chunk->read_counts, events, out);
 	str_append_char(out, '\n');
 }
 

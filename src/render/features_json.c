@@ -192,9 +192,25 @@ static void put_operators_of(struct json *json, const char *key, const struct st
 		json_put_number(json, "share", operators[i].share);
 		json_put_number(json, "median_per_chunk_s", operators[i].median_s);
 		json_put_number(json, "p95_per_chunk_s", operators[i].p95_s);
+		for (int event = 0; event < PMU_THREAD_EVENT_COUNT; event++)
+			json_put_number(json, pmu_thread_event_name((enum pmu_thread_event)event),
+					operators[i].counts[event]);
+		json_put_number(json, "counters_coverage", operators[i].counts_coverage);
 		json_object_end(json);
 	}
 	json_array_end(json);
+}
+
+static void put_counters_of(struct json *json, const char *key, const struct study_run *run)
+{
+	if (!run) {
+		json_put_null(json, key);
+		return;
+	}
+	json_object_begin(json, key);
+	json_put_string(json, "source", run->result.counts_source);
+	json_put_string(json, "reason", run->result.counts_reason);
+	json_object_end(json);
 }
 
 static void put_column_quality(struct json *json, const struct quality_column *column)
@@ -282,6 +298,10 @@ void features_json(const struct features_view *view, struct str *out)
 	json_object_begin(&json, "operator_summary");
 	put_operators_of(&json, "batch", view->batch);
 	put_operators_of(&json, "streaming", view->streaming);
+	json_object_begin(&json, "counters");
+	put_counters_of(&json, "batch", view->batch);
+	put_counters_of(&json, "streaming", view->streaming);
+	json_object_end(&json);
 	json_object_end(&json);
 	features_json_study(&json, view);
 	put_quality(&json, view);

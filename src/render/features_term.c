@@ -168,6 +168,31 @@ static void put_operators(const struct page *page, const char *title, const stru
 	}
 }
 
+/* What the hardware counted, where it did. */
+static void put_counters(const struct page *page, const struct study_run *run)
+{
+	static const int widths[] = {NAME_WIDTH, 12, 12, 12, 12};
+	struct features_operator operators[FEATURES_OPERATORS];
+	char cells[5][CELL] = {"operator", "instructions", "cycles", "per cycle", "cache misses"};
+	if (!run || !run->chunks->seen || !run->result.counts_source)
+		return;
+	features_operators(run, operators);
+	qsort(operators, FEATURES_OPERATORS, sizeof(operators[0]), by_time);
+	put_heading(page, "Hardware counters");
+	put_cells(page, (const char(*)[CELL])cells, widths, 5);
+	for (int i = 0; i < FEATURES_OPERATORS; i++) {
+		const double *counts = operators[i].counts;
+		double per_cycle = counts[PMU_THREAD_INSTRUCTIONS] / counts[PMU_THREAD_CYCLES];
+		snprintf(cells[0], CELL, "%s", operators[i].name);
+		format_count(counts[PMU_THREAD_INSTRUCTIONS], cells[1]);
+		format_count(counts[PMU_THREAD_CYCLES], cells[2]);
+		snprintf(cells[3], CELL, isfinite(per_cycle) ? "%.2f" : "-", per_cycle);
+		format_count(counts[PMU_THREAD_CACHE_MISSES], cells[4]);
+		put_cells(page, (const char(*)[CELL])cells, widths, 5);
+	}
+	put_line(page, 2, STYLE_DIM, run->result.counts_source);
+}
+
 static void put_chunks(const struct page *page)
 {
 	const struct study_run *run = page->view->streaming;
@@ -369,6 +394,7 @@ void features_term(const struct features_view *view, const struct render_options
 	put_operators(&page, view->streaming ? "Operators, streaming" : "Operators, batch",
 		      view->streaming ? view->streaming : view->batch);
 	put_chunks(&page);
+	put_counters(&page, view->streaming ? view->streaming : view->batch);
 	put_benchmark(&page);
 	put_tune(&page);
 	put_constraints(&page);

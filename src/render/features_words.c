@@ -19,6 +19,13 @@ static uint64_t note_ns(const struct chunk_note *note, int index)
 	return index < ENGINE_OPERATOR_COUNT ? note->operator_ns[index] : note->read_ns;
 }
 
+static void put_counts(const struct pmu_tally *tally, struct features_operator *out)
+{
+	for (int event = 0; event < PMU_THREAD_EVENT_COUNT; event++)
+		out->counts[event] = pmu_tally_value(tally, (enum pmu_thread_event)event);
+	out->counts_coverage = pmu_tally_coverage(tally);
+}
+
 void features_operators(const struct study_run *run, struct features_operator out[FEATURES_OPERATORS])
 {
 	const struct engine_result *result = &run->result;
@@ -28,6 +35,7 @@ void features_operators(const struct study_run *run, struct features_operator ou
 		out[i].name = reading ? "read" : engine_operator_name((enum engine_operator)i);
 		out[i].total_s = (double)(reading ? result->read_ns : result->operator_ns[i]) / 1e9;
 		all += out[i].total_s;
+		put_counts(reading ? &result->read_counts : &result->operator_counts[i], &out[i]);
 		for (size_t k = 0; k < run->chunks->count; k++)
 			times[k] = (double)note_ns(&run->chunks->notes[k], i) / 1e9;
 		order_sort(times, run->chunks->count);

@@ -111,6 +111,7 @@ void chunk_begin(struct chunk *chunk)
 {
 	chunk->rows = 0;
 	chunk->bytes = chunk->read_ns = chunk->clean_ns = chunk->derive_ns = 0;
+	chunk->read_counts = chunk->clean_counts = chunk->derive_counts = (struct pmu_tally){0};
 	memset(chunk->missing, 0, chunk->plan->slots.len * sizeof(uint64_t));
 	memset(chunk->unparsed, 0, chunk->plan->slots.len * sizeof(uint64_t));
 }
@@ -191,6 +192,20 @@ static uint64_t chunk_share(uint64_t all, const struct piece *piece, size_t coun
 			  (unsigned __int128)all * piece->taken / piece->rows);
 }
 
+static void chunk_share_tally(struct pmu_tally *sum, const struct pmu_tally *all, const struct piece *piece,
+			      size_t count)
+{
+	struct pmu_tally part = {.uncounted = all->uncounted};
+	sum->uncounted |= all->uncounted;
+	if (all->uncounted == PMU_THREAD_ALL) /* as on most machines: nothing to divide */
+		return;
+	for (int i = 0; i < PMU_THREAD_EVENT_COUNT; i++)
+		part.count[i] = chunk_share(all->count[i], piece, count);
+	part.enabled_ns = chunk_share(all->enabled_ns, piece, count);
+	part.running_ns = chunk_share(all->running_ns, piece, count);
+	pmu_tally_add(sum, &part);
+}
+
 int chunk_take(struct chunk *chunk, struct piece *piece, size_t most, struct err *err)
 {
 	size_t left = piece->rows - piece->taken, count = left < most ? left : most;
@@ -213,6 +228,9 @@ int chunk_take(struct chunk *chunk, struct piece *piece, size_t most, struct err
 	chunk->read_ns += chunk_share(piece->read_ns, piece, count);
 	chunk->clean_ns += chunk_share(piece->clean_ns, piece, count);
 	chunk->derive_ns += chunk_share(piece->derive_ns, piece, count);
+	chunk_share_tally(&chunk->read_counts, &piece->read_counts, piece, count);
+	chunk_share_tally(&chunk->clean_counts, &piece->clean_counts, piece, count);
+	chunk_share_tally(&chunk->derive_counts, &piece->derive_counts, piece, count);
 	chunk->rows += count;
 	piece->taken += count;
 	return code;

@@ -35,6 +35,7 @@ struct chunk {
 	struct frame frame;
 	/* Of the rows taken: */
 	uint64_t bytes, read_ns, clean_ns, derive_ns;
+	struct pmu_tally read_counts, clean_counts, derive_counts;
 };
 
 int chunk_init(struct chunk *chunk, const struct plan *plan, const struct chunk_settings *settings,

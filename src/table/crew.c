@@ -14,7 +14,8 @@ struct crew {
 	struct csv *csv;
 	struct memory *memory;
 	const atomic_bool *given_up;
-	bool *always; /* by input column: its cells are needed whatever is given up */
+	struct pmu_thread *pmu; /* of the caller's thread; NULL: nothing is counted */
+	bool *always;           /* by input column: its cells are needed whatever is given up */
 	struct piece *pieces;
 	size_t piece_count;
 	struct csv_block *first; /* split already, or NULL */
@@ -114,7 +115,7 @@ static void crew_want(struct crew *crew, struct piece *piece)
 	}
 }
 
-static int crew_work(struct crew *crew, struct piece *piece, bool split)
+static int crew_work(struct crew *crew, struct piece *piece, bool split, struct pmu_thread *pmu)
 {
 	uint64_t start = clock_mono_ns();
 	crew_want(crew, piece);
@@ -125,20 +126,23 @@ static int crew_work(struct crew *crew, struct piece *piece, bool split)
 	piece->bytes = csv_block_bytes(piece->block);
 	for (size_t i = 0; i < crew->plan->input_columns; i++)
 		piece->cells[i] = csv_block_cells(piece->block, i);
+	pmu_thread_lap(pmu, &piece->read_counts);
 	uint64_t read = clock_mono_ns();
 	expr_run_begin(&piece->run, piece->rows);
 	code = crew_fill_slots(crew, piece, false);
 	uint64_t clean = clock_mono_ns();
+	pmu_thread_lap(pmu, &piece->clean_counts);
 	if (!code)
 		code = crew_fill_slots(crew, piece, true);
 	piece->read_ns += read - start;
 	piece->clean_ns = clean - read;
 	piece->derive_ns = clock_mono_ns() - clean;
+	pmu_thread_lap(pmu, &piece->derive_counts);
 	return code;
 }
 
 /* The next block, into the next piece; NULL where there is none to be had now. Called with `cutting` held, gives it back. */
-static struct piece *crew_cut(struct crew *crew, bool *split)
+static struct piece *crew_cut(struct crew *crew, bool *split, struct pmu_thread *pmu)
 {
 	pthread_mutex_lock(&crew->lock);
 	struct piece *piece = &crew->pieces[crew->next_cut % crew->piece_count];
@@ -152,6 +156,8 @@ static struct piece *crew_cut(struct crew *crew, bool *split)
 	pthread_mutex_unlock(&crew->lock);
 	uint64_t start = clock_mono_ns();
 	int code = 1;
+	pmu_thread_lap(pmu, NULL);
+	piece->read_counts = piece->clean_counts = piece->derive_counts = (struct pmu_tally){0};
 	piece->code = 0;
 	piece->taken = piece->rows = 0;
 	*split = crew->first != NULL;
@@ -173,14 +179,14 @@ static struct piece *crew_cut(struct crew *crew, bool *split)
 }
 
 /* Cuts and works on one piece; false where there was nothing to do. Called with `cutting` held. */
-static bool crew_do_one(struct crew *crew)
+static bool crew_do_one(struct crew *crew, struct pmu_thread *pmu)
 {
 	bool split = false;
-	struct piece *piece = crew_cut(crew, &split);
+	struct piece *piece = crew_cut(crew, &split, pmu);
 	if (!piece)
 		return false;
 	if (!piece->end && !piece->code)
-		piece->code = crew_work(crew, piece, split);
+		piece->code = crew_work(crew, piece, split, pmu);
 	pthread_mutex_lock(&crew->lock);
 	piece->state = PIECE_READY;
 	pthread_cond_broadcast(&crew->changed);
@@ -191,9 +197,12 @@ static bool crew_do_one(struct crew *crew)
 static void *crew_thread(void *context)
 {
 	struct crew *crew = context;
+	struct pmu_thread *pmu = NULL;
+	if (crew->pmu && pmu_thread_open(&pmu, NULL))
+		pmu = NULL; /* its pieces say that they were not counted */
 	for (;;) {
 		pthread_mutex_lock(&crew->cutting);
-		if (crew_do_one(crew))
+		if (crew_do_one(crew, pmu))
 			continue;
 		pthread_mutex_lock(&crew->lock);
 		while (!crew->stopping && !crew->ended &&
@@ -202,8 +211,10 @@ static void *crew_thread(void *context)
 		bool over = crew->stopping || crew->ended;
 		pthread_mutex_unlock(&crew->lock);
 		if (over)
-			return NULL;
+			break;
 	}
+	pmu_thread_close(pmu);
+	return NULL;
 }
 
 static int crew_make_piece(struct crew *crew, struct piece *piece, struct err *err)
@@ -257,13 +268,15 @@ static int crew_start_threads(struct crew *crew, unsigned threads, struct err *e
 }
 
 int crew_start(const struct plan *plan, struct csv *csv, struct csv_block *first, unsigned threads,
-	       struct memory *memory, const atomic_bool *given_up, struct crew **out, struct err *err)
+	       struct memory *memory, const atomic_bool *given_up, struct pmu_thread *pmu, struct crew **out,
+	       struct err *err)
 {
 	struct crew *crew = mem_alloc(sizeof(*crew));
 	struct err unheard = {0};
 	int code = 0;
 	err = err ? err : &unheard;
-	*crew = (struct crew){.plan = plan, .csv = csv, .memory = memory, .given_up = given_up, .first = first};
+	*crew = (struct crew){
+		.plan = plan, .csv = csv, .memory = memory, .given_up = given_up, .pmu = pmu, .first = first};
 	pthread_mutex_init(&crew->cutting, NULL);
 	pthread_mutex_init(&crew->lock, NULL);
 	pthread_cond_init(&crew->changed, NULL);
@@ -304,7 +317,7 @@ struct piece *crew_next(struct crew *crew, int *code, struct err *err)
 		pthread_mutex_unlock(&crew->lock);
 		if (!ready) {
 			/* Better to work than to wait. */
-			if (pthread_mutex_trylock(&crew->cutting) == 0 && crew_do_one(crew))
+			if (pthread_mutex_trylock(&crew->cutting) == 0 && crew_do_one(crew, crew->pmu))
 				continue;
 			pthread_mutex_lock(&crew->lock);
 			bool pending = crew->next_taken < crew->next_cut;

@@ -12,6 +12,7 @@
 #ifndef PITOT_TABLE_CREW_H
 #define PITOT_TABLE_CREW_H
 
+#include "probe/pmu_thread.h"
 #include "table/dictionary.h"
 #include "table/expr_memo.h"
 #include "table/plan.h"
@@ -43,8 +44,9 @@ struct piece {
 	size_t rows;
 	uint64_t bytes;
 	uint64_t read_ns, clean_ns, derive_ns;
-	const double **numbers;    /* by slot */
-	struct piece_texts *texts; /* by slot */
+	struct pmu_tally read_counts, clean_counts, derive_counts; /* of the thread that did it */
+	const double **numbers;                                    /* by slot */
+	struct piece_texts *texts;                                 /* by slot */
 	struct expr_memo *memo;
 	/* The taker's: */
 	size_t taken;
@@ -53,9 +55,10 @@ struct piece {
 struct crew;
 
 /* `first` is a block that is cut and split already, or NULL; the crew owns it from now on. `given_up` is a flag per slot: texts
- * that nobody needs coded any more. */
+ * that nobody needs coded any more. `pmu` counts the caller's thread, or is NULL: then the others are not counted either. */
 int crew_start(const struct plan *plan, struct csv *csv, struct csv_block *first, unsigned threads,
-	       struct memory *memory, const atomic_bool *given_up, struct crew **out, struct err *err);
+	       struct memory *memory, const atomic_bool *given_up, struct pmu_thread *pmu, struct crew **out,
+	       struct err *err);
 /* The next piece, which has rows; NULL at the end (*code 0) or after a failure. The one before it is handed back. */
 struct piece *crew_next(struct crew *crew, int *code, struct err *err);
 /* Waits for the threads. */

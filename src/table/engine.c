@@ -218,6 +218,33 @@ static void engine_put_model(struct engine_work *work)
 	engine_put_weights(work);
 }
 
+void engine_start_counts(struct engine_work *work)
+{
+	struct engine_result *result = work->result;
+	struct err why = {0};
+	if (!work->engine->settings.count)
+		result->counts_reason = mem_strdup("was not asked for");
+	else if (pmu_thread_open(&work->pmu, &why))
+		result->counts_reason = mem_strdup(why.text);
+	else
+		result->counts_source = pmu_thread_source(work->pmu);
+}
+
+/* Which of the events that the caller's thread counts are not known of all the work, or of none: in words. */
+static void engine_put_counts_reason(const struct engine_work *work)
+{
+	struct engine_result *result = work->result;
+	if (!work->pmu)
+		return;
+	unsigned lost = result->read_counts.uncounted, never = PMU_THREAD_ALL & ~pmu_thread_events(work->pmu);
+	for (int op = 0; op < ENGINE_OPERATOR_COUNT; op++)
+		lost |= result->operator_counts[op].uncounted;
+	if (lost & ~never)
+		result->counts_reason = mem_strdup("a thread that took part could not be counted");
+	else if (never)
+		result->counts_reason = mem_strdup("the processor does not count all of these events");
+}
+
 void engine_finish(struct engine_work *work)
 {
 	struct engine_result *result = work->result;
@@ -241,6 +268,7 @@ void engine_finish(struct engine_work *work)
 	}
 	engine_put_model(work);
 	engine_warn(work);
+	engine_put_counts_reason(work);
 	result->memory_peak_bytes = work->peak_bytes;
 	result->wall_ns = clock_mono_ns() - work->start_ns;
 	result->cpu_ns = engine_cpu_ns() - work->start_cpu_ns;
@@ -258,6 +286,7 @@ void engine_result_fini(struct engine_result *result)
 		free(result->model.weights.items[i].name);
 	for (size_t i = 0; i < result->warnings.len; i++)
 		free(result->warnings.items[i]);
+	free(result->counts_reason);
 	vec_fini(&result->dropped);
 	vec_fini(&result->kept_numbers);
 	vec_fini(&result->features);

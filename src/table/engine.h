@@ -24,6 +24,7 @@
 #ifndef PITOT_TABLE_ENGINE_H
 #define PITOT_TABLE_ENGINE_H
 
+#include "probe/pmu_thread.h"
 #include "table/column.h"
 #include "table/recipe.h"
 
@@ -53,6 +54,7 @@ struct engine_settings {
 	size_t max_memory_bytes; /* 0: no limit */
 	double max_compute;      /* part of the machine's CPUs, above 0 and below 1; else no limit */
 	bool per_chunk;
+	bool count; /* hardware counters per operator, where there are any: a read of them at each border */
 	const char
 		*spill_dir; /* where a chunk goes that does not fit after three halvings, or NULL: that is an error */
 	size_t dictionary_cap; /* distinct values of a text column in streaming; 0: 65536 */
@@ -104,6 +106,8 @@ struct engine_chunk {
 	uint64_t operator_ns[ENGINE_OPERATOR_COUNT]; /* summed over threads: may add up to more than the latency */
 	uint64_t operator_start_ns[ENGINE_OPERATOR_COUNT]; /* of the part that runs in order, on the monotonic clock */
 	uint64_t operator_order_ns[ENGINE_OPERATOR_COUNT]; /* of that part: these never overlap */
+	/* Counted in the threads that did the work; without a value where nothing was counted. */
+	struct pmu_tally read_counts, operator_counts[ENGINE_OPERATOR_COUNT];
 	size_t memory_before_bytes, memory_after_bytes, memory_peak_bytes; /* of the engine's account */
 	bool memory_exceeded;   /* it would have gone over the limit and was split */
 	unsigned retries;       /* halvings */
@@ -136,6 +140,9 @@ struct engine_result {
 	struct csv_counts input;
 	uint64_t wall_ns, cpu_ns; /* of the run, the opening excluded */
 	uint64_t read_ns, operator_ns[ENGINE_OPERATOR_COUNT];
+	struct pmu_tally read_counts, operator_counts[ENGINE_OPERATOR_COUNT];
+	const char *counts_source; /* NULL: nothing was counted */
+	char *counts_reason;       /* why nothing was, or not all of it; else NULL */
 	size_t memory_peak_bytes;
 	VEC(char *) dropped;      /* by selection, in the frame's order; streaming: at the end */
 	VEC(char *) kept_numbers; /* number columns that stayed, the target included */

@@ -42,7 +42,8 @@ struct engine_work {
 	double *predictions;
 	size_t prediction_room;
 	struct crew *crew;
-	struct piece *piece; /* rows left over from it, or NULL */
+	struct pmu_thread *pmu; /* of the thread that calls; NULL: nothing is counted */
+	struct piece *piece;    /* rows left over from it, or NULL */
 	bool ended;
 	bool spilling;          /* the chunk did not fit after all retries */
 	struct engine_chunk at; /* as the watcher sees it */
@@ -53,6 +54,8 @@ struct engine_work {
 
 /* Fills in what is known at the end, or when the run was interrupted. */
 void engine_finish(struct engine_work *work);
+/* Opens the hardware counters where they are asked for; the result says where there are none. */
+void engine_start_counts(struct engine_work *work);
 /* A chunk that is processed in parts because it does not fit: its rows, as they are after feature engineering, to a file. */
 int engine_spill(struct engine_work *work, struct err *err);
 /* Sleeps as long as the CPU time that was used is more than the part of the machine that is allowed. */

@@ -27,7 +27,7 @@ static int engine_start_crew(struct engine_work *work, struct err *err)
 		first = NULL;
 	}
 	return crew_start(engine->plan, engine->csv, first, engine->settings.threads, &engine->memory,
-			  work->chunk.given_up, &work->crew, err);
+			  work->chunk.given_up, work->pmu, &work->crew, err);
 }
 
 static int engine_start_compare(struct engine_work *work, struct err *err)
@@ -73,6 +73,7 @@ static int engine_start(struct engine_work *work, struct err *err)
 		code = encode_init(&work->encode, plan, alone, &work->engine->memory, err);
 	if (!code)
 		code = engine_start_compare(work, err);
+	engine_start_counts(work);
 	return code ? code : engine_start_crew(work, err);
 }
 
@@ -80,6 +81,7 @@ static void engine_end(struct engine_work *work)
 {
 	struct memory *memory = &work->engine->memory;
 	crew_stop(work->crew);
+	pmu_thread_close(work->pmu);
 	memory_give(memory, work->predictions, work->prediction_room * sizeof(double));
 	linear_batch_fini(&work->batch);
 	linear_online_fini(&work->online);
@@ -267,6 +269,8 @@ static int engine_time(struct engine_work *work, enum engine_operator op, struct
 	}
 	at->operator_start_ns[op] = start;
 	at->operator_order_ns[op] = at->operator_ns[op] = clock_mono_ns() - start;
+	at->operator_counts[op] = (struct pmu_tally){0};
+	pmu_thread_lap(work->pmu, &at->operator_counts[op]);
 	return code;
 }
 
@@ -274,11 +278,15 @@ static int engine_operate(struct engine_work *work, struct err *err)
 {
 	struct engine_chunk *at = &work->at;
 	int code = 0;
+	pmu_thread_lap(work->pmu, NULL);
 	for (int op = 0; op < ENGINE_OPERATOR_COUNT && !code; op++)
 		code = engine_time(work, op, err);
 	at->operator_ns[ENGINE_PREPROCESS] += work->chunk.clean_ns;
 	at->operator_ns[ENGINE_FEATURE_ENGINEERING] += work->chunk.derive_ns;
 	at->read_ns = work->chunk.read_ns;
+	pmu_tally_add(&at->operator_counts[ENGINE_PREPROCESS], &work->chunk.clean_counts);
+	pmu_tally_add(&at->operator_counts[ENGINE_FEATURE_ENGINEERING], &work->chunk.derive_counts);
+	at->read_counts = work->chunk.read_counts;
 	return code;
 }
 
@@ -293,8 +301,11 @@ static void engine_account(struct engine_work *work)
 	result->splits += at->part > 0;
 	result->spills += at->part == 0 && at->spill_path;
 	result->read_ns += at->read_ns;
-	for (int op = 0; op < ENGINE_OPERATOR_COUNT; op++)
+	pmu_tally_add(&result->read_counts, &at->read_counts);
+	for (int op = 0; op < ENGINE_OPERATOR_COUNT; op++) {
 		result->operator_ns[op] += at->operator_ns[op];
+		pmu_tally_add(&result->operator_counts[op], &at->operator_counts[op]);
+	}
 	for (size_t i = 0; i < plan->columns.len; i++)
 		work->unparsed[i] += work->chunk.frame.columns[i].unparsed;
 	at->memory_after_bytes = atomic_load(&work->engine->memory.used);

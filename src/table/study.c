@@ -75,6 +75,7 @@ static void fill_settings(const struct study_settings *settings, const struct st
 	*out = (struct engine_settings){.threads = settings->threads,
 					.max_compute = settings->max_compute,
 					.per_chunk = settings->per_chunk,
+					.count = true,
 					.spill_dir = settings->spill_dir,
 					.seed = settings->seed,
 					.watch = watch->bytes,

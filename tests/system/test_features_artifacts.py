@@ -115,6 +115,63 @@ def test_the_tables_have_a_line_per_chunk(pitot):
         assert row[names.index("chunk_size")] == "300" and row[names.index("memory_exceeded")] == "false"
 
 
+def counted(pitot, threads):
+    """The profile and the summary of a run that counts events of the kernel in place of the hardware's."""
+    env = {**pitot.env, "PITOT_PMU": "software"}
+    report = case.features(
+        pitot, case.table(pitot, 40000), *RECIPE, "--mode", "streaming", "--chunk-size", "20000", "--n-jobs", threads, env=env
+    )
+    check_schema(report)
+    assert "software events" in report["operator_summary"]["counters"]["streaming"]["source"]
+    assert report["operator_summary"]["counters"]["streaming"]["reason"] is None
+    names, rows = case.read_csv(pitot.path("out/profiles/operator_profile.csv"))
+    return [dict(zip(names, row)) for row in rows], report["operator_summary"]["streaming"]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_counters_are_those_of_each_operator(pitot, threads):
+    rows, operators = counted(pitot, threads)
+    assert len(rows) == 2
+    for operator in operators:
+        name = operator["operator"]
+        # The CPU clock stands in for cycles: never more than the time that passed, and most of it where the operator worked
+        # for long in one go; a busy machine takes the processor away at any moment, so there is no lower bound to each.
+        cpu_ns = [int(row[f"{name}_cycles"]) for row in rows]
+        assert sum(cpu_ns) == pytest.approx(operator["cycles"], abs=2)
+        for count, row in zip(cpu_ns, rows):
+            assert 0 < count < 1e9 * float(row[f"{name}_s"]) + 300_000
+        faults = [int(row[f"{name}_instructions"]) for row in rows]
+        assert sum(faults) == pytest.approx(operator["instructions"], abs=2)
+        assert all(int(row[f"{name}_cache_misses"]) >= 0 for row in rows)
+        assert operator["counters_coverage"] == 1
+    by_name = {operator["operator"]: operator for operator in operators}
+    # The first chunk touches the encoded columns for the first time, the second has them.
+    assert int(rows[0]["encode_scale_instructions"]) > 50
+    assert int(rows[1]["encode_scale_instructions"]) < int(rows[0]["encode_scale_instructions"]) / 2
+    assert by_name["preprocess"]["cycles"] > by_name["feature_selection"]["cycles"]
+
+
+def test_without_hardware_counters_there_are_no_columns_and_a_reason(pitot):
+    report = case.features(pitot, case.table(pitot, 300), *RECIPE, "--mode", "streaming")
+    counters = report["operator_summary"]["counters"]
+    names, _ = case.read_csv(pitot.path("out/profiles/operator_profile.csv"))
+    assert counters["batch"] is None
+    has_columns = "preprocess_cycles" in names
+    assert has_columns == (counters["streaming"]["source"] is not None)
+    if not has_columns:
+        assert counters["streaming"]["reason"]
+        assert not [name for name in names if name.endswith(("_instructions", "_cycles", "_cache_misses"))]
+    for operator in report["operator_summary"]["streaming"]:
+        assert (operator["cycles"] is None) == (not has_columns)
+        assert (operator["counters_coverage"] is None) == (not has_columns)
+
+
+def test_the_page_shows_counters_where_there_are_some(pitot):
+    arguments = ("features", case.table(pitot, 300), *RECIPE, "--mode", "streaming", "-o", pitot.path("out"))
+    page = pitot(*arguments, env={**pitot.env, "PITOT_PMU": "software"}).out
+    assert "Hardware counters" in page and "cache misses" in page and "software events" in page
+
+
 def test_the_run_file_has_operators_as_spans_and_chunks_as_chunks(pitot):
     case.features(pitot, case.table(pitot, 1000), *RECIPE, "--mode", "both", "--chunk-size", "250")
     path = pitot.only_run_file()
