@@ -104,6 +104,11 @@ static int check_numbers(const struct features_args *args, struct err *err)
 		return err_set(err, ERR_USAGE, "--experiment-rows: expected 1 or more");
 	if (args->width < 0 || args->width > 10000)
 		return err_set(err, ERR_USAGE, "--width: expected 1 to 10000 columns");
+	if (args->write_features && !args->features_format && !feature_format_of(args->write_features))
+		return err_set(
+			err, ERR_USAGE,
+			"--write-features: '%s' ends in none of .csv .npy .arrow; --features-format chooses as well",
+			args->write_features);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static void draw(struct features_progress *progress, uint64_t rows)
 		format_count((double)rows / elapsed, rate);
 		str_appendf(&line, ": %s rows, %s rows/s", count, rate);
 	}
-	if (done > 0 && done <= 1) {
+	if (done > 0 && done < 1) { /* all is read: what is left to do then is not known */
 		format_seconds(elapsed * (1 - done) / done, left);
 		str_appendf(&line, ", %.0f %%, %s left", 100 * done, left);
 	}

@@ -159,6 +159,19 @@ static int engine_grow(struct engine_work *work, size_t most, struct err *err)
 	return engine_does_not_fit(work, most, err);
 }
 
+static bool engine_is_stopped(const struct engine *engine)
+{
+	return engine->settings.stop && atomic_load(engine->settings.stop);
+}
+
+/* A batch is one chunk, and may be a long one: it is given up in the middle. A stream's chunks are ended properly. */
+static int engine_give_up(const struct engine_work *work, struct err *err)
+{
+	if (work->mode == ENGINE_STREAMING || !engine_is_stopped(work->engine))
+		return 0;
+	return err_set(err, ERR_INTERRUPTED, "interrupted in a batch of which %zu rows were read", work->chunk.rows);
+}
+
 /* Up to `most` rows; fewer at the end of the input, or where no more fit. */
 static int engine_gather(struct engine_work *work, size_t most, struct err *err)
 {
@@ -174,8 +187,9 @@ static int engine_gather(struct engine_work *work, size_t most, struct err *err)
 			if (work->ended)
 				break;
 			engine_throttle(work);
+			code = engine_give_up(work, err);
 		}
-		if (chunk->rows == chunk->room)
+		if (!code && chunk->rows == chunk->room)
 			code = engine_grow(work, most, err);
 		if (code && work->mode == ENGINE_STREAMING && chunk->rows >= ENGINE_LEAST_ROWS) {
 			work->at.memory_exceeded = true; /* the input took more meanwhile: the part ends here */
@@ -279,8 +293,10 @@ static int engine_operate(struct engine_work *work, struct err *err)
 	struct engine_chunk *at = &work->at;
 	int code = 0;
 	pmu_thread_lap(work->pmu, NULL);
-	for (int op = 0; op < ENGINE_OPERATOR_COUNT && !code; op++)
+	for (int op = 0; op < ENGINE_OPERATOR_COUNT && !code; op++) {
 		code = engine_time(work, op, err);
+		code = code ? code : engine_give_up(work, err);
+	}
 	at->operator_ns[ENGINE_PREPROCESS] += work->chunk.clean_ns;
 	at->operator_ns[ENGINE_FEATURE_ENGINEERING] += work->chunk.derive_ns;
 	at->read_ns = work->chunk.read_ns;
@@ -378,11 +394,6 @@ static int engine_one_chunk(struct engine_work *work, struct err *err)
 		done += work->chunk.rows;
 	}
 	return code;
-}
-
-static bool engine_is_stopped(const struct engine *engine)
-{
-	return engine->settings.stop && atomic_load(engine->settings.stop);
 }
 
 int engine_run(struct engine *engine, enum engine_mode mode, const struct engine_watcher *watcher,

@@ -23,11 +23,13 @@ static const struct feature_format *find_format(const char *name)
 
 const char *feature_format_of(const char *path)
 {
-	const char *dot = strrchr(path, '.');
-	const struct feature_format *format = dot ? find_format(dot + 1) : NULL;
-	if (dot && (strcmp(dot, ".feather") == 0 || strcmp(dot, ".ipc") == 0))
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	if (!dot)
+		return feature_csv.name;
+	const struct feature_format *format = find_format(dot + 1);
+	if (strcmp(dot, ".feather") == 0 || strcmp(dot, ".ipc") == 0)
 		format = &feature_arrow;
-	return format ? format->name : feature_csv.name;
+	return format ? format->name : NULL;
 }
 
 static int flush(struct feature_file *file, struct err *err)

@@ -49,7 +49,7 @@ int feature_file_add(struct feature_file *file, const struct feature_rows *block
 int feature_file_close(struct feature_file *file, struct err *err);
 void feature_file_abandon(struct feature_file *file); /* NULL is allowed */
 
-/* What the ending of a path asks for: "csv" (also where there is none that is known), "npy", "arrow". */
+/* What the ending of a path asks for: "csv" (also where there is none), "npy", "arrow"; NULL: an ending that is not known. */
 const char *feature_format_of(const char *path);
 
 #endif

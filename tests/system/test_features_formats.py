@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import features_case as case
+import harness
 import pytest
 
 RECIPE = ("--recipe", case.RECIPE, "--mode", "batch")
@@ -78,3 +79,14 @@ def test_a_stream_writes_the_same_formats(pitot):
     for at, name in enumerate(want):
         for one, cell in zip(got[:, at].tolist(), want[name]):
             assert one == float(cell) if cell else one != one, name
+
+
+def test_an_ending_that_is_no_format_is_refused_before_anything_is_read(pitot):
+    path = case.table(pitot, 50)
+    target = pitot.path("features.parquet")
+    finished = pitot("features", path, "-o", pitot.path("out"), "--write-features", target, status=harness.USAGE)
+    assert ".csv .npy .arrow" in finished.err
+    assert not os.path.exists(target) and not os.path.exists(pitot.path("out"))
+    case.features(pitot, path, "--mode", "batch", "--write-features", target, "--features-format", "npy")
+    with open(target, "rb") as file:
+        assert file.read(6) == b"\x93NUMPY"

@@ -145,6 +145,8 @@ static void the_ending_of_a_name_chooses_the_format(void **state)
 	assert_string_equal(feature_format_of("y.feather"), "arrow");
 	assert_string_equal(feature_format_of("y.csv"), "csv");
 	assert_string_equal(feature_format_of("y"), "csv");
+	assert_string_equal(feature_format_of("out.d/y"), "csv");
+	assert_null(feature_format_of("y.parquet"));
 }
 
 static const struct CMUnitTest tests[] = {

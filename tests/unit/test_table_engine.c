@@ -305,6 +305,23 @@ static void a_stop_or_a_refusal_ends_the_run_with_what_was_done(void **state)
 	free(table);
 }
 
+static void a_batch_is_given_up_in_the_middle(void **state)
+{
+	char *table = make_table(5000, 8);
+	atomic_int stop = 1;
+	struct seen seen = {0};
+	struct engine_result result;
+	struct engine_settings settings = {.threads = 2, .stop = &stop};
+	struct err err;
+	(void)state;
+	assert_int_equal(run(table, recipe_text, &settings, ENGINE_BATCH, &seen, &result, &err), ERR_INTERRUPTED);
+	assert_non_null(strstr(err.text, "interrupted in a batch"));
+	assert_int_equal(seen.calls, 0);
+	assert_int_equal(result.rows, 0);
+	engine_result_fini(&result);
+	free(table);
+}
+
 static void a_bad_row_far_inside_is_an_error_with_its_line(void **state)
 {
 	char *table = make_table(30000, 9);
@@ -437,6 +454,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(what_does_not_fit_after_three_halvings_is_spilled_or_refused),
 	cmocka_unit_test(a_compute_limit_limits_the_cpu),
 	cmocka_unit_test(a_stop_or_a_refusal_ends_the_run_with_what_was_done),
+	cmocka_unit_test(a_batch_is_given_up_in_the_middle),
 	cmocka_unit_test(a_bad_row_far_inside_is_an_error_with_its_line),
 	cmocka_unit_test(small_tables_have_results_too),
 	cmocka_unit_test(a_dictionary_has_a_cap_and_a_bucket),
