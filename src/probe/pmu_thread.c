@@ -127,7 +127,7 @@ unsigned pmu_thread_events(const struct pmu_thread *pmu)
 const char *pmu_thread_source(const struct pmu_thread *pmu)
 {
 	if (pmu->software)
-		return "perf, software events in place of hardware ones (PITOT_PMU): page faults, CPU clock, context "
+		return "perf, software events (PITOT_PMU): page faults, CPU clock, context "
 		       "switches";
 	return pmu->user_only ? "perf, user mode only" : "perf";
 }

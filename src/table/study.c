@@ -105,6 +105,29 @@ static int run_engine(const struct study_settings *settings, const struct study_
 	return code;
 }
 
+/* Of all operators and the reading: what the engine itself did, in all its threads. */
+static void put_counts(struct study_run *run)
+{
+	static const int ids[PMU_THREAD_EVENT_COUNT] = {METRIC_INSTRUCTIONS, METRIC_CYCLES, METRIC_CACHE_MISSES};
+	const struct engine_result *result = &run->result;
+	const char *reason = result->counts_reason ? result->counts_reason : "no chunk was worked on";
+	struct pmu_tally all = result->read_counts;
+	for (int op = 0; op < ENGINE_OPERATOR_COUNT; op++)
+		pmu_tally_add(&all, &result->operator_counts[op]);
+	double coverage = pmu_tally_coverage(&all);
+	for (int event = 0; event < PMU_THREAD_EVENT_COUNT; event++) {
+		struct metric_value *value = &run->values[ids[event]];
+		double count = pmu_tally_value(&all, (enum pmu_thread_event)event);
+		if (isnan(count)) {
+			metric_set_absent(value, "%s", reason);
+			continue;
+		}
+		metric_set(value, count, coverage > 0.9995 ? METHOD_EXACT : METHOD_ESTIMATED,
+			   "%s; of operators and reading", result->counts_source);
+		value->coverage = coverage;
+	}
+}
+
 int study_run(const struct study_settings *settings, enum engine_mode mode, const struct study_watch *watch,
 	      struct probe_set *probes, struct study_run *out, struct err *err)
 {
@@ -121,6 +144,7 @@ int study_run(const struct study_settings *settings, enum engine_mode mode, cons
 		out->failure = mem_strdup(err->text);
 	telemetry_stop(telemetry, mode == ENGINE_BATCH ? TELEMETRY_WATTS_BATCH : TELEMETRY_WATTS_STREAMING,
 		       out->values);
+	put_counts(out);
 	if (context.sample)
 		quality_sample_end(context.sample, context.target, &out->quality);
 	quality_check_schema(&out->result.input, &out->quality);

@@ -149,6 +149,10 @@ def test_counters_are_those_of_each_operator(pitot, threads):
     assert int(rows[0]["encode_scale_instructions"]) > 50
     assert int(rows[1]["encode_scale_instructions"]) < int(rows[0]["encode_scale_instructions"]) / 2
     assert by_name["preprocess"]["cycles"] > by_name["feature_selection"]["cycles"]
+    # The run file has the sum, as a metric of the stage.
+    stored = harness.query(pitot.only_run_file(), "SELECT value, source FROM metric WHERE name = 'cycles'")
+    assert [value for value, _ in stored] == [pytest.approx(sum(operator["cycles"] for operator in operators), abs=10)]
+    assert "of operators and reading" in stored[0][1]
 
 
 def test_without_hardware_counters_there_are_no_columns_and_a_reason(pitot):
@@ -164,6 +168,9 @@ def test_without_hardware_counters_there_are_no_columns_and_a_reason(pitot):
     for operator in report["operator_summary"]["streaming"]:
         assert (operator["cycles"] is None) == (not has_columns)
         assert (operator["counters_coverage"] is None) == (not has_columns)
+    metric = report["telemetry"]["streaming"]["metrics"]["cycles"]
+    assert (metric["value"] is None) == (not has_columns)
+    assert has_columns or metric["reason"] == counters["streaming"]["reason"]
 
 
 def test_the_page_shows_counters_where_there_are_some(pitot):
