@@ -10,8 +10,8 @@
  * What Python's allocator asks of malloc meanwhile is not counted again. Blocks of up to 512 bytes lie in its arenas (pymalloc, which is
  * what there is unless somebody asked for something else): for those malloc is not asked, and maps are made by the arena allocator,
  * which is wrapped, too. So a small block needs no word to the wrappers further in. A free does not say how large the block is; it
- * leaves the address in `freeing`, by which malloc's wrapper knows it. A block of an arena never gets there, and before its arena goes
- * back, where its address may become malloc's, that is cleared.
+ * leaves the address in `freeing`, by which malloc's wrapper knows it. A block of an arena never gets there, so that it is cleared when
+ * the free is over: the next block may have the same address. And before its arena goes back, where its address may become malloc's.
  *
  * The table of arenas itself is a block of the raw domain.
  */
@@ -114,6 +114,7 @@ static inline bool is_small(int domain, size_t bytes)
 		if (small_most[OBJECT] && memory_free_passes(at)) {                                                    \
 			memory_near->freeing = at;                                                                     \
 			behind[domain].free(behind[domain].context, at);                                               \
+			memory_near->freeing = NULL;                                                                   \
 		} else {                                                                                               \
 			name##_free_rest(unused, at);                                                                  \
 		}                                                                                                      \
@@ -137,6 +138,7 @@ static inline void free_behind(const struct python_allocator *allocator, void *a
 	if (small_most[OBJECT] && self) {
 		self->freeing = at;
 		allocator->free(allocator->context, at);
+		self->freeing = NULL;
 		return;
 	}
 	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
@@ -205,26 +207,39 @@ static const char *const symbol_names[SYMBOLS] = {"PyMem_GetAllocator", "PyMem_S
 						  "PyObject_GetArenaAllocator", "PyObject_SetArenaAllocator",
 						  "_PyMem_GetCurrentAllocatorName"};
 
+/*
+ * Whether the allocator is pymalloc. It says so itself once the interpreter is up. Before, 3.12 cannot be asked: it would wait for a
+ * lock that is not made yet. But then nobody has changed anything, and pymalloc is known by its shape: one set of functions for
+ * objects and buffers, another for the raw domain, and no context.
+ */
+static bool is_pymalloc(void *const *symbols, bool is_up)
+{
+	if (!is_up)
+		return behind[MEM].malloc == behind[OBJECT].malloc && behind[MEM].malloc != behind[RAW].malloc &&
+		       !behind[MEM].context && !behind[OBJECT].context;
+	const char *(*name)(void);
+	memcpy(&name, &symbols[NAME], sizeof(name));
+	const char *current = name ? name() : NULL;
+	return current && strcmp(current, "pymalloc") == 0;
+}
+
 /* Whether small blocks lie in arenas, and these are seen. */
-static void hook_arenas(void *const *symbols)
+static void hook_arenas(void *const *symbols, bool is_up)
 {
 	static const struct arena_allocator our_arenas = {NULL, arena_alloc, arena_free};
 	void (*get)(struct arena_allocator *), (*set)(const struct arena_allocator *);
-	const char *(*name)(void);
-	if (!symbols[GET_ARENAS] || !symbols[SET_ARENAS] || !symbols[NAME])
+	if (!symbols[GET_ARENAS] || !symbols[SET_ARENAS] || !is_pymalloc(symbols, is_up))
 		return;
 	memcpy(&get, &symbols[GET_ARENAS], sizeof(get));
 	memcpy(&set, &symbols[SET_ARENAS], sizeof(set));
-	memcpy(&name, &symbols[NAME], sizeof(name));
-	const char *current = name();
 	get(&behind_arenas);
-	if (!current || strcmp(current, "pymalloc") != 0 || !behind_arenas.alloc || !behind_arenas.free)
+	if (!behind_arenas.alloc || !behind_arenas.free)
 		return;
 	set(&our_arenas);
 	small_most[MEM] = small_most[OBJECT] = PYTHON_SMALL;
 }
 
-static void hook(void *const *symbols)
+static void hook(void *const *symbols, bool is_up)
 {
 	void (*get)(int, struct python_allocator *), (*set)(int, const struct python_allocator *);
 	if (!symbols[GET] || !symbols[SET] || atomic_exchange(&is_hooked, 1))
@@ -236,7 +251,7 @@ static void hook(void *const *symbols)
 		if (!behind[domain].malloc || !behind[domain].free)
 			return;
 	}
-	hook_arenas(symbols);
+	hook_arenas(symbols, is_up);
 	for (int domain = RAW; domain < DOMAINS; domain++)
 		set(domain, &ours[domain]);
 	atomic_store(&memory.wire->python_hooked, 1);
@@ -254,7 +269,7 @@ void domain_hook(void)
 	for (int i = SET; symbols[GET] && !looked && i < SYMBOLS; i++)
 		symbols[i] = dlsym(RTLD_DEFAULT, symbol_names[i]);
 	if (!looked)
-		hook(symbols);
+		hook(symbols, false);
 	looked = true;
 }
 
@@ -276,5 +291,5 @@ void domain_hook_late(void)
 	void *symbols[SYMBOLS];
 	for (int i = GET; i < SYMBOLS; i++)
 		symbols[i] = (void *)elf_find(&object, symbol_names[i]).address; /* NOLINT(performance-no-int-to-ptr) */
-	hook(symbols);
+	hook(symbols, true);
 }
