@@ -563,7 +563,7 @@ def _memory():
 _tracer = {}
 
 
-def _heap(function="pitot_agent_heap"):
+def _heap(function):
     """Known only to an allocation tracer in the process: the C library does not see Python's own allocator."""
     if "memory" not in os.environ.get("PITOT_AGENT", ""):
         return _UNKNOWN
@@ -633,6 +633,7 @@ class chunk:
             return False
         lane.chunk = None
         now = _now()
+        heap = _heap("pitot_agent_chunk")  # of every chunk, recorded or not: it counts them
         size = 80 + 16 * len(self._touched)
         room = lane.record(size)
         if room is None:
@@ -641,8 +642,7 @@ class chunk:
         said = (self.rows, self.bytes_in, self.bytes_out)
         known = [_UNKNOWN if value is None else max(0, int(value)) for value in said]
         _CHUNK_RECORD.pack_into(room[0], room[1], _CHUNK, 0, size, len(self._touched), 0, max(0, int(self.number)),
-                                self.begin, now, known[0], known[1], known[2], _memory()[0],
-                                _heap("pitot_agent_snapshot"))
+                                self.begin, now, known[0], known[1], known[2], _memory()[0], heap)
         for place, node in enumerate(self._touched):
             calls = min(node.chunk_calls, 0xFFFFFFFF)
             _PART.pack_into(room[0], room[1] + 80 + 16 * place, node.id, calls, node.chunk_ns)

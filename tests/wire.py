@@ -45,20 +45,22 @@ MODULE_RECORD = struct.Struct("=HHI QQQ IHB32s5x")
 CODE_RECORD = struct.Struct("=HHI Ii HHI")
 NODE = struct.Struct("=IBBHQ")
 SAMPLE = struct.Struct("=QIIII")
-SITE = struct.Struct("=III B3x QQ qq QQ qq IIii dd dd dd d Q 16I 16I")
+SITE = struct.Struct("=III B3x QQ qq QQ qq IIii ddd dddd dddd Q 16I 16I")
 SITE_FIELDS = (
     "node thread principal kind allocated_bytes allocated_calls live_bytes live_calls temporary_bytes temporary_calls "
     "peak_bytes peak_calls peak_number samples live_samples peak_samples variance live_variance peak_variance "
-    "snapshot_bytes sum_y sum_ky sum_yy writer"
+    "snapshot_y snapshot_sum_y snapshot_sum_xy snapshot_sum_yy chunk_y chunk_sum_y chunk_sum_xy chunk_sum_yy writer"
 ).split()
 COURSE_STEPS = 512
-MEMORY_RECORD = struct.Struct("=Q QQ II Q qqQ II 16q QQ QQQ QQQ QQ Q II QQQ")
+MEMORY_RECORD = struct.Struct("=Q QQ II Q qqQ II 16q QQ QQQ QQQ QQ Q II QQdd QQdd QQQ")
 MEMORY_FIELDS = (
     ["record", "period_bytes", "seed", "call_unit", "allocator_kind", "peak_slack_bytes", "live_bytes", "peak_bytes"]
     + ["peak_mono_ns", "peak_number", "is_rising"]
     + [f"kind_{kind}" for kind in range(16)]
     + "discarded_bytes discarded_calls orphan_bytes orphan_calls orphan_frees unknown_frees missed_calls lost_calls".split()
-    + "truncated unmatched own_bytes python_hooked snapshots course_step_ns course_start_ns reserved".split()
+    + "truncated unmatched own_bytes python_hooked reserved".split()
+    + "snapshots snapshot_points snapshot_sum_x snapshot_sum_xx chunks chunk_points chunk_sum_x chunk_sum_xx".split()
+    + "course_step_ns course_start_ns reserved2".split()
 )
 RESIDENT_RECORD = struct.Struct("=Q Q II q 16Q")
 RESIDENT_FIELDS = (

@@ -1,5 +1,5 @@
 /*
- * memory.c - when the memory profiler begins and ends, for the process and for each thread; and its snapshots.
+ * memory.c - when the memory profiler begins and ends, for the process and for each thread; and how its sites grow from turn to turn.
  *
  * A thread's state is kept with its struct agent_thread and goes with it to the next thread. It lies in memory that a child finds
  * zeroed, whatever made the child: zero is "off" there, and a child of fork begins anew in memory_open.
@@ -12,7 +12,13 @@ enum {
 	COURSE_FIRST_NS = 1000000,
 	CALL_UNIT = 256,
 	OWN_MOST = 512,
+	CHUNKS_FIRST = 32,
+	CHUNK_REST = 19, /* times what looking at the sites took, until it is done again: a twentieth of the time */
 };
+
+MEMORY_EXPORT int64_t pitot_agent_heap(void);
+MEMORY_EXPORT int64_t pitot_agent_snapshot(void);
+MEMORY_EXPORT int64_t pitot_agent_chunk(void);
 
 struct memory_state memory;
 __thread struct memory_thread *memory_self __attribute__((tls_model("initial-exec")));
@@ -26,8 +32,9 @@ static struct {
 
 static struct {
 	_Atomic uint32_t count;
-	atomic_flag snapshot;
-} states = {.snapshot = ATOMIC_FLAG_INIT};
+	atomic_flag turning;
+	_Atomic uint64_t chunk_due_ns;
+} states = {.turning = ATOMIC_FLAG_INIT};
 
 void *memory_map(size_t bytes)
 {
@@ -128,7 +135,8 @@ void memory_open(struct agent_thread *thread)
 	memory.mode = MEMORY_OFF;
 	atomic_store(&memory.threads, NULL);
 	atomic_store(&memory.slack, 0);
-	atomic_flag_clear(&states.snapshot);
+	atomic_flag_clear(&states.turning);
+	atomic_store(&states.chunk_due_ns, 0);
 	memset(own, 0, sizeof(own)); /* a child has none of it */
 	range_forget();
 	site_restart();
@@ -214,10 +222,11 @@ void memory_end(void)
 	resident_take(self, WIRE_RESIDENT_END);
 }
 
-/* ---- snapshots */
+/* ---- turns: snapshots and ends of chunks */
 
 /* Calls `visit` for every site that was written. */
-static void each_site(void (*visit)(struct wire_site *site, double at), double at)
+static void each_site(void (*visit)(struct wire_site *site, enum wire_turn turn, double x), enum wire_turn turn,
+		      double x)
 {
 	const struct wire_header *header = file_header();
 	uint32_t pages = atomic_load(&header->pages_ready), used = atomic_load(&header->pages_used);
@@ -227,38 +236,79 @@ static void each_site(void (*visit)(struct wire_site *site, double at), double a
 			struct wire_site *site = (struct wire_site *)(chunk + 1);
 			uint32_t count = atomic_load(&chunk->used) / sizeof(*site);
 			for (uint32_t i = 0; i < count; i++)
-				visit(&site[i], at);
+				visit(&site[i], turn, x);
 		}
 		page += chunk->kind && chunk->pages ? chunk->pages : 1;
 	}
 }
 
-static void start_with_own(struct wire_site *site, double unused)
+static void start_with_own(struct wire_site *site, enum wire_turn turn, double x)
 {
-	(void)unused;
+	(void)x;
 	if (!site->principal)
-		site->snapshot_bytes = (double)site->live_bytes;
+		site->growth[turn].last_y = (double)site->live_bytes;
 }
 
-static void add_mirrors(struct wire_site *site, double unused)
+static void add_mirrors(struct wire_site *site, enum wire_turn turn, double x)
 {
-	(void)unused;
+	(void)x;
 	struct wire_site *principal = site->principal ? file_at(site->principal) : NULL;
 	if (principal)
-		principal->snapshot_bytes += (double)site->live_bytes;
+		principal->growth[turn].last_y += (double)site->live_bytes;
 }
 
-static void add_to_sums(struct wire_site *site, double at)
+static void add_to_sums(struct wire_site *site, enum wire_turn turn, double x)
 {
+	struct wire_growth *growth = &site->growth[turn];
 	if (site->principal)
 		return;
-	site->sum_y += site->snapshot_bytes;
-	site->sum_ky += at * site->snapshot_bytes;
-	site->sum_yy += site->snapshot_bytes * site->snapshot_bytes;
+	growth->sum_y += growth->last_y;
+	growth->sum_xy += x * growth->last_y;
+	growth->sum_yy += growth->last_y * growth->last_y;
 }
 
-MEMORY_EXPORT int64_t pitot_agent_heap(void);
-MEMORY_EXPORT int64_t pitot_agent_snapshot(void);
+static void add_point(enum wire_turn turn, double x)
+{
+	struct wire_turns *turns = &memory.wire->turns[turn];
+	each_site(start_with_own, turn, x);
+	each_site(add_mirrors, turn, x);
+	each_site(add_to_sums, turn, x);
+	turns->sum_x += x;
+	turns->sum_xx += x * x;
+	atomic_fetch_add(&turns->points, 1);
+}
+
+/* The first chunks are all looked at, so that a short program has its points; then one pays for the time until the next. */
+static void add_chunk(double x)
+{
+	uint64_t begin = agent_mono_ns();
+	if (atomic_load(&memory.wire->turns[WIRE_TURN_CHUNK].points) >= CHUNKS_FIRST &&
+	    begin < atomic_load(&states.chunk_due_ns))
+		return;
+	add_point(WIRE_TURN_CHUNK, x);
+	uint64_t end = agent_mono_ns();
+	atomic_store(&states.chunk_due_ns, end + (end - begin) * CHUNK_REST);
+}
+
+static int64_t take_turn(enum wire_turn turn)
+{
+	struct memory_thread *self = memory_self;
+	if (!memory.wire || !self || self->mode == MEMORY_OFF || !agent_enter_here())
+		return -1;
+	double x = (double)atomic_fetch_add(&memory.wire->turns[turn].count, 1);
+	if (!atomic_flag_test_and_set(&states.turning)) {
+		tell_all(self);
+		if (turn == WIRE_TURN_CHUNK) {
+			add_chunk(x);
+		} else {
+			add_point(turn, x);
+			resident_take(self, WIRE_RESIDENT_SNAPSHOT);
+		}
+		atomic_flag_clear(&states.turning);
+	}
+	gate_leave();
+	return pitot_agent_heap();
+}
 
 int64_t pitot_agent_heap(void)
 {
@@ -270,19 +320,10 @@ int64_t pitot_agent_heap(void)
 
 int64_t pitot_agent_snapshot(void)
 {
-	struct memory_thread *self = memory_self;
-	if (!memory.wire || !self || self->mode == MEMORY_OFF || !agent_enter_here())
-		return -1;
-	if (!atomic_flag_test_and_set(&states.snapshot)) {
-		double at = atomic_load(&memory.wire->snapshots);
-		tell_all(self);
-		each_site(start_with_own, at);
-		each_site(add_mirrors, at);
-		each_site(add_to_sums, at);
-		atomic_fetch_add(&memory.wire->snapshots, 1);
-		resident_take(self, WIRE_RESIDENT_SNAPSHOT);
-		atomic_flag_clear(&states.snapshot);
-	}
-	gate_leave();
-	return pitot_agent_heap();
+	return take_turn(WIRE_TURN_SNAPSHOT);
+}
+
+int64_t pitot_agent_chunk(void)
+{
+	return take_turn(WIRE_TURN_CHUNK);
 }

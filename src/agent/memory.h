@@ -2,7 +2,7 @@
  * memory.h - what the files of the memory profiler know of each other. They are part of libpitot-agent-memory.so only: without
  * --memory no allocation passes through the agent.
  *
- *	memory.c            begin, threads, fork, end, snapshots
+ *	memory.c            begin, threads, fork, end, turns (snapshots, chunks)
  *	memory_event.c      an allocation or a free becomes counts: sites, peak, course
  *	memory_site.c       (stack, kind) -> site of the calling thread
  *	memory_block.c      address -> site and size, of all threads

@@ -53,11 +53,12 @@ struct memory_process_row {
 	const struct profile_process *process;
 };
 
-/* A line whose live bytes grow from snapshot to snapshot. */
+/* A line whose live bytes grow from turn to turn. */
 struct memory_trend {
 	struct code_row place;
-	double bytes, low, high; /* per snapshot; the interval holds for all lines together */
-	uint64_t snapshots;
+	enum memory_turn per;
+	double bytes, low, high; /* per turn; the interval holds for all lines together */
+	uint64_t turns, points;  /* all, and those at which the line was looked at */
 	double last_bytes;
 	bool grows; /* the whole interval is above 0 */
 };

@@ -42,23 +42,28 @@ static void examine_leak(const struct evidence *evidence, struct finding_list *o
 	bool heavy = trend->last_bytes >= leak_share * memory->peak.bytes;
 	char *place = code_row_words(&trend->place);
 	struct finding *finding = finding_add(out, &rule_leak, evidence, heavy ? FINDING_FIX : FINDING_LOOK);
-	finding_say(finding, "%s keeps %.3g KiB more with every snapshot (%.3g to %.3g, over %llu of them).", place,
-		    trend->bytes / 1024, trend->low / 1024, trend->high / 1024, (unsigned long long)trend->snapshots);
+	finding_say(finding, "%s keeps %.3g KiB more with every %s (%.3g to %.3g, over %llu of them).", place,
+		    trend->bytes / 1024, memory_turn_name(trend->per), trend->low / 1024, trend->high / 1024,
+		    (unsigned long long)trend->turns);
 	finding_advise(finding,
 		       "Look for what holds on to these blocks: a list or cache that only grows, a missing free, an "
 		       "object that something else still refers to.");
-	finding_cite_other(finding, "leak_bytes_per_snapshot", UNIT_BYTES, trend->bytes, method_of(memory),
-			   "least squares through the live bytes at each snapshot");
+	bool chunks = trend->per == MEMORY_PER_CHUNK;
+	finding_cite_other(finding, chunks ? "leak_bytes_per_chunk" : "leak_bytes_per_snapshot", UNIT_BYTES,
+			   trend->bytes, method_of(memory),
+			   chunks ? "least squares through the live bytes at the ends of chunks"
+				  : "least squares through the live bytes at each snapshot");
 	finding_cite_other(finding, "leak_live_bytes", UNIT_BYTES, trend->last_bytes, method_of(memory),
-			   "live bytes at the last snapshot");
+			   chunks ? "live bytes at the last chunk's end" : "live bytes at the last snapshot");
 	free(place);
 }
 
 const struct finding_rule rule_leak = {
 	.id = "leak",
-	.title = "A line that keeps more with every snapshot",
-	.fires = "the live bytes of a line (run --memory, with snapshots by pitot_snapshot or pitot.snapshot) rise "
-		 "from snapshot "
+	.title = "A line that keeps more with every chunk or snapshot",
+	.fires = "the live bytes of a line (run --memory, with chunks by pitot_chunk_end, pitot.chunk or pitot.chunks, "
+		 "or "
+		 "snapshots by pitot_snapshot or pitot.snapshot) rise from chunk to chunk, or from snapshot "
 		 "to snapshot: the slope's interval, one that holds for all lines together at 95 %, lies above 0; "
 		 "`look` where "
 		 "the line has less than 5 % of the peak",

@@ -239,19 +239,16 @@ static void write_parts(struct span_wire_chunk *record, const struct span_chunk 
 	}
 }
 
-/* Asked of the kernel once in a millisecond at most, and of a tracer for all places once in twenty: chunks may be small. */
+/* Asked of the kernel once in a millisecond at most: chunks may be small. */
 static void read_memory(struct span_lane *lane, uint64_t now, struct span_memory *memory)
 {
 	*memory = (struct span_memory){UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	if (lane->memory_ticks && now - lane->memory_ticks < span_clock_long)
 		return;
 	int saved = errno;
-	bool sites = !lane->sites_ticks || now - lane->sites_ticks >= 20 * span_clock_long;
-	span_memory_read(memory, sites ? SPAN_MEMORY_SITES : SPAN_MEMORY_QUICK);
+	span_memory_read(memory, SPAN_MEMORY_PAGES);
 	errno = saved;
 	lane->memory_ticks = now;
-	if (sites)
-		lane->sites_ticks = now;
 }
 
 static uint64_t known(long long value)
@@ -263,6 +260,7 @@ static void end_chunk(struct span_lane *lane, long long rows, long long bytes_in
 {
 	struct span_chunk *chunk = &lane->chunk;
 	uint64_t now = span_ticks();
+	uint64_t heap_bytes = span_memory_chunk(); /* of every chunk, recorded or not: it counts them */
 	struct span_memory memory;
 	struct span_wire_chunk *record =
 		span_lane_record(lane, SPAN_WIRE_CHUNK, sizeof(*record) + chunk->parts * sizeof(record->part[0]));
@@ -276,7 +274,7 @@ static void end_chunk(struct span_lane *lane, long long rows, long long bytes_in
 		record->bytes_out = known(bytes_out);
 		read_memory(lane, now, &memory);
 		record->rss_bytes = memory.rss_bytes;
-		record->heap_bytes = memory.heap_bytes;
+		record->heap_bytes = heap_bytes;
 		write_parts(record, chunk);
 		span_lane_publish(lane);
 	} else {

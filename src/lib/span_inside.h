@@ -41,7 +41,6 @@ struct span_lane {
 	struct span_wire_thread *thread;
 	struct span_lane *next_free;
 	uint64_t memory_ticks; /* when a chunk last asked for the process's memory */
-	uint64_t sites_ticks;  /* and when it last had a tracer look at all places */
 	uint32_t number, depth, pages;
 };
 
@@ -87,9 +86,11 @@ struct span_memory {
 	uint64_t rss_bytes, vms_bytes, heap_bytes; /* all ones: not known */
 };
 
-/* QUICK: a few microseconds. SITES: a tracer also notes what each place has allocated, for how that grows. WHOLE: and without a
- * tracer the heap comes from the C library, which takes its locks. */
-enum span_memory_depth { SPAN_MEMORY_QUICK, SPAN_MEMORY_SITES, SPAN_MEMORY_WHOLE };
+/* PAGES: not the heap; a few microseconds. WHOLE: the heap too, as a snapshot of a tracer, which notes what each place has allocated;
+ * without one from the C library, which takes its locks. */
+enum span_memory_depth { SPAN_MEMORY_PAGES, SPAN_MEMORY_WHOLE };
 void span_memory_read(struct span_memory *out, enum span_memory_depth depth);
+/* Tells a tracer of the end of a chunk, for how each place grows from chunk to chunk; the heap in use. */
+uint64_t span_memory_chunk(void);
 
 #endif

@@ -8,8 +8,10 @@
 #include "wire/memory.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,14 +21,39 @@
 #pragma weak dladdr
 #pragma weak mallinfo2
 
-/* Both functions of the tracer take nothing and give the bytes in use, negative where they do not know. */
-static uint64_t heap_of_tracer(const char *function)
+/* All functions of the tracer take nothing and give the bytes in use, negative where they do not know. */
+static wire_heap_function find_tracer(const char *function)
 {
-	wire_heap_function ask = NULL;
+	wire_heap_function found = NULL;
 	void *symbol = dlsym ? dlsym(RTLD_DEFAULT, function) : NULL;
-	memcpy(&ask, &symbol, sizeof(ask));
+	memcpy(&found, &symbol, sizeof(found));
+	return found;
+}
+
+static uint64_t ask_tracer(wire_heap_function ask)
+{
 	int64_t bytes = ask ? ask() : -1;
 	return bytes < 0 ? UINT64_MAX : (uint64_t)bytes;
+}
+
+static int64_t no_tracer(void)
+{
+	return -1;
+}
+
+/* Looked for once: a tracer is there before the program is, and stays. */
+uint64_t span_memory_chunk(void)
+{
+	static _Atomic(wire_heap_function) known;
+	wire_heap_function ask = atomic_load_explicit(&known, memory_order_relaxed);
+	if (!ask) {
+		int saved = errno;
+		ask = find_tracer(WIRE_CHUNK_FUNCTION);
+		ask = ask ? ask : no_tracer;
+		atomic_store_explicit(&known, ask, memory_order_relaxed);
+		errno = saved;
+	}
+	return ask_tracer(ask);
 }
 
 /* Whether malloc is the C library's own: it lies in the same object as what tells of it. */
@@ -71,7 +98,9 @@ void span_memory_read(struct span_memory *out, enum span_memory_depth depth)
 {
 	*out = (struct span_memory){UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	read_pages(out);
-	out->heap_bytes = heap_of_tracer(depth == SPAN_MEMORY_QUICK ? WIRE_HEAP_FUNCTION : WIRE_SNAPSHOT_FUNCTION);
-	if (out->heap_bytes == UINT64_MAX && depth == SPAN_MEMORY_WHOLE)
+	if (depth == SPAN_MEMORY_PAGES)
+		return;
+	out->heap_bytes = ask_tracer(find_tracer(WIRE_SNAPSHOT_FUNCTION));
+	if (out->heap_bytes == UINT64_MAX)
 		out->heap_bytes = heap_of_library();
 }

@@ -162,6 +162,21 @@ static void put_site(struct json *json, const struct profile_data *profile, cons
 	json->pretty = pretty;
 }
 
+/* A number of the one kind of turn; the other is null. */
+static void put_per_turn(struct json *json, const struct memory_trend *trend, enum memory_turn turn)
+{
+	char bytes[32], turns[16];
+	snprintf(bytes, sizeof(bytes), "bytes_per_%s", memory_turn_name(turn));
+	snprintf(turns, sizeof(turns), "%ss", memory_turn_name(turn));
+	if (trend->per == turn) {
+		json_put_number(json, bytes, trend->bytes);
+		json_put_integer(json, turns, (int64_t)trend->turns);
+	} else {
+		json_put_null(json, bytes);
+		json_put_null(json, turns);
+	}
+}
+
 static void put_trends(struct json *json, const struct memory_report *memory, size_t top)
 {
 	json_array_begin(json, "trends");
@@ -170,10 +185,12 @@ static void put_trends(struct json *json, const struct memory_report *memory, si
 		json_object_begin(json, NULL);
 		put_place(json, &trend->place);
 		json_put_bool(json, "grows", trend->grows);
-		json_put_number(json, "bytes_per_snapshot", trend->bytes);
+		json_put_string(json, "per", memory_turn_name(trend->per));
+		put_per_turn(json, trend, MEMORY_PER_CHUNK);
+		put_per_turn(json, trend, MEMORY_PER_SNAPSHOT);
 		json_put_number(json, "low", trend->low);
 		json_put_number(json, "high", trend->high);
-		json_put_integer(json, "snapshots", (int64_t)trend->snapshots);
+		json_put_integer(json, "points", (int64_t)trend->points);
 		json_put_number(json, "last_bytes", trend->last_bytes);
 		json_object_end(json);
 	}

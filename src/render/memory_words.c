@@ -67,7 +67,8 @@ void memory_words_trend(const struct memory_trend *trend, struct str *out)
 		str_append(out, " ±");
 		put_bytes(half, out);
 	}
-	str_appendf(out, " per snapshot, over %llu snapshots", (unsigned long long)trend->snapshots);
+	str_appendf(out, " per %s, over %llu %ss", memory_turn_name(trend->per), (unsigned long long)trend->turns,
+		    memory_turn_name(trend->per));
 	free(place);
 }
 

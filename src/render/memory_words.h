@@ -11,7 +11,7 @@
 void memory_words_estimate(const struct memory_estimate *estimate, struct str *out);
 /* "peak 812 MiB at 3.20 s in 2 processes; 12.3 GiB allocated in 4.56 M calls; 3.1 MiB never given back" */
 void memory_words_summary(const struct memory_report *memory, struct str *out);
-/* "load (load.py:41) grows by 3.1 MiB ±0.2 MiB per snapshot, over 20 snapshots" */
+/* "load (load.py:41) grows by 3.1 MiB ±0.2 MiB per chunk, over 20 chunks" */
 void memory_words_trend(const struct memory_trend *trend, struct str *out);
 /* "912 MiB at 3.10 s in python3: 812 MiB allocated by the program, …; 97 % explained"; nothing where it is not known. */
 void memory_words_resident(const struct memory_report *memory, struct str *out);

@@ -98,7 +98,7 @@ static bool store_totals(struct memory_storing *storing)
 		.agent_bytes = memory->own_bytes,
 		.python_seen = memory->python_hooked,
 		.allocator = memory->allocator[0] ? str_utf8_clean(memory->allocator, strlen(memory->allocator)) : NULL,
-		.snapshots = memory->snapshots,
+		.snapshots = memory->turns[WIRE_TURN_SNAPSHOT].count,
 		.note = note_of(memory)};
 	add_totals(storing);
 	add_sites(storing);
@@ -140,21 +140,31 @@ static char *bucket_text(const uint64_t *calls, size_t count)
 	return str_take(&text);
 }
 
-static bool store_growth(struct memory_storing *storing, const struct read_site *site, int64_t site_id)
+/* How it went on from turn to turn, of the kinds of which there are enough. */
+static bool store_growths(struct memory_storing *storing, const struct read_site *site, int64_t site_id)
 {
+	static const enum memory_turn turn_kinds[WIRE_TURN_KINDS] = {
+		[WIRE_TURN_SNAPSHOT] = MEMORY_PER_SNAPSHOT, [WIRE_TURN_CHUNK] = MEMORY_PER_CHUNK};
 	struct collect *collect = storing->collect;
-	double n = storing->file->memory->snapshots;
-	struct memory_growth growth = {.site_id = site_id,
-				       .points = storing->file->memory->snapshots,
-				       .last_bytes = site->snapshot_bytes,
-				       .sum_x = n * (n - 1) / 2,
-				       .sum_y = site->sum_y,
-				       .sum_xx = n * (n - 1) * (2 * n - 1) / 6,
-				       .sum_xy = site->sum_ky,
-				       .sum_yy = site->sum_yy};
-	if (growth.points < 2 || growth.sum_y <= 0)
-		return true;
-	return collect_stored(collect, store_memory_growth(collect->options->store, &growth, collect->err));
+	for (int i = 0; i < WIRE_TURN_KINDS; i++) {
+		const struct read_turns *turns = &storing->file->memory->turns[i];
+		const struct wire_growth *sums = &site->growth[i];
+		struct memory_growth growth = {.site_id = site_id,
+					       .points = turns->points,
+					       .last_bytes = sums->last_y,
+					       .sum_x = turns->sum_x,
+					       .sum_y = sums->sum_y,
+					       .sum_xx = turns->sum_xx,
+					       .sum_xy = sums->sum_xy,
+					       .sum_yy = sums->sum_yy,
+					       .turns = turns->count};
+		if (growth.points < 2 || growth.sum_y <= 0)
+			continue;
+		if (!collect_stored(collect,
+				    store_memory_growth(collect->options->store, turn_kinds[i], &growth, collect->err)))
+			return false;
+	}
+	return true;
 }
 
 static struct memory_amount amount_of(const struct read_amount *amount)
@@ -182,7 +192,7 @@ static bool store_site(struct memory_storing *storing, const struct read_site *s
 	row.sizes = bucket_text(site->sizes, WIRE_SIZE_BUCKETS);
 	row.lifetimes = bucket_text(site->lifetimes, WIRE_LIFETIME_BUCKETS);
 	bool well = collect_stored(collect, store_memory_site(collect->options->store, &row, collect->err)) &&
-		    store_growth(storing, site, row.id);
+		    store_growths(storing, site, row.id);
 	free(row.sizes);
 	free(row.lifetimes);
 	return well;

@@ -38,6 +38,11 @@ static double finite_or_0(double value)
 	return isfinite(value) && value > 0 ? value : 0;
 }
 
+static uint64_t at_most(uint64_t count)
+{
+	return count < INT64_MAX ? count : INT64_MAX;
+}
+
 /* ---- the record ---- */
 
 static void read_course(const struct wire_memory *record, struct read_memory *out)
@@ -80,7 +85,6 @@ struct read_memory *wire_memory_new(const uint8_t *bytes, uint32_t size)
 				       .unmatched = record.unmatched,
 				       .own_bytes = record.own_bytes,
 				       .python_hooked = record.python_hooked != 0,
-				       .snapshots = record.snapshots,
 				       .allocator_kind = record.allocator_kind <= WIRE_ALLOCATOR_PROGRAM
 								 ? record.allocator_kind
 								 : WIRE_ALLOCATOR_LIBC,
@@ -89,6 +93,11 @@ struct read_memory *wire_memory_new(const uint8_t *bytes, uint32_t size)
 				       .peak_number = record.peak_number,
 				       .is_rising = record.is_rising != 0};
 	memcpy(memory->allocator, record.allocator, sizeof(record.allocator));
+	for (int i = 0; i < WIRE_TURN_KINDS; i++)
+		memory->turns[i] = (struct read_turns){.count = at_most(record.turns[i].count),
+						       .points = at_most(record.turns[i].points),
+						       .sum_x = finite_or_0(record.turns[i].sum_x),
+						       .sum_xx = finite_or_0(record.turns[i].sum_xx)};
 	read_course(&record, memory);
 	return memory;
 }
@@ -214,10 +223,11 @@ static void put_site(struct merging *merging, const struct site_sum *sum)
 	site->temporary = amount_of(merging, &sum->temporary);
 	if (file->memory->period_bytes)
 		estimate_temporary(site);
-	site->snapshot_bytes = finite_or_0(first->snapshot_bytes);
-	site->sum_y = finite_or_0(first->sum_y);
-	site->sum_ky = finite_or_0(first->sum_ky);
-	site->sum_yy = finite_or_0(first->sum_yy);
+	for (int i = 0; i < WIRE_TURN_KINDS; i++)
+		site->growth[i] = (struct wire_growth){.last_y = finite_or_0(first->growth[i].last_y),
+						       .sum_y = finite_or_0(first->growth[i].sum_y),
+						       .sum_xy = finite_or_0(first->growth[i].sum_xy),
+						       .sum_yy = finite_or_0(first->growth[i].sum_yy)};
 	memcpy(site->sizes, sum->sizes, sizeof(site->sizes));
 	memcpy(site->lifetimes, sum->lifetimes, sizeof(site->lifetimes));
 }

@@ -25,8 +25,13 @@ struct read_site {
 	uint32_t thread; /* index, or WIRE_NOWHERE */
 	enum wire_memory_kind kind;
 	struct read_amount allocated, live, peak, temporary;
-	double snapshot_bytes, sum_y, sum_ky, sum_yy;
+	struct wire_growth growth[WIRE_TURN_KINDS];
 	uint64_t sizes[WIRE_SIZE_BUCKETS], lifetimes[WIRE_LIFETIME_BUCKETS];
+};
+
+struct read_turns {
+	uint64_t count, points;
+	double sum_x, sum_xx;
 };
 
 struct read_moment {
@@ -40,7 +45,7 @@ struct read_memory {
 	uint64_t orphan_bytes, orphan_calls, orphan_frees, unknown_frees, missed_calls, lost_calls;
 	uint64_t truncated, unmatched, own_bytes;
 	bool python_hooked;
-	uint32_t snapshots;
+	struct read_turns turns[WIRE_TURN_KINDS];
 	enum wire_allocator allocator_kind;
 	char allocator[WIRE_ALLOCATOR_MAX + 1];
 	uint64_t course_step_ns;

@@ -74,6 +74,11 @@ static void put_real(struct sql_row *row, double value)
 	sql_put_real(row, isfinite(value) ? value : 0);
 }
 
+const char *memory_turn_name(enum memory_turn turn)
+{
+	return turn == MEMORY_PER_CHUNK ? "chunk" : "snapshot";
+}
+
 int store_memory_process(struct store *store, const struct memory_process *process, struct err *err)
 {
 	int code = writer_failed(store, err);
@@ -150,13 +155,16 @@ int store_memory_point(struct store *store, const struct memory_point *point, st
 	return writer_step(store, &row, err);
 }
 
-int store_memory_growth(struct store *store, const struct memory_growth *growth, struct err *err)
+int store_memory_growth(struct store *store, enum memory_turn turn, const struct memory_growth *growth, struct err *err)
 {
 	int code = writer_failed(store, err);
 	if (code)
 		return code;
-	struct sql_row row = writer_row(store, STATEMENT_MEMORY_GROWTH);
+	struct sql_row row =
+		writer_row(store, turn == MEMORY_PER_CHUNK ? STATEMENT_MEMORY_CHUNK_GROWTH : STATEMENT_MEMORY_GROWTH);
 	sql_put_int(&row, growth->site_id);
+	if (turn == MEMORY_PER_CHUNK)
+		sql_put_uint(&row, growth->turns);
 	sql_put_uint(&row, growth->points);
 	const double sums[] = {growth->last_bytes, growth->sum_x,  growth->sum_y,
 			       growth->sum_xx,     growth->sum_xy, growth->sum_yy};

@@ -110,12 +110,16 @@ struct memory_point {
 	uint64_t live_bytes, high_bytes; /* at its end, and the most within it */
 };
 
-/* Live bytes y of a site at the x-th snapshot. */
+/* What a program does again and again: it asks for a snapshot, or it ends a chunk of its data. */
+enum memory_turn { MEMORY_PER_CHUNK, MEMORY_PER_SNAPSHOT, MEMORY_TURN_COUNT };
+
+/* Live bytes y of a site at the x-th turn. */
 struct memory_growth {
 	int64_t site_id;
 	uint64_t points;
 	double last_bytes;
 	double sum_x, sum_y, sum_xx, sum_xy, sum_yy;
+	uint64_t turns; /* of all; sites were looked at at `points` of them */
 };
 
 #define MEMORY_CAUSES(X)                                                                                               \
@@ -158,11 +162,15 @@ struct memory_resident {
 #undef MEMORY_PART_FIELD
 };
 
+/* "chunk", "snapshot" */
+const char *memory_turn_name(enum memory_turn turn);
+
 int store_memory_process(struct store *store, const struct memory_process *process, struct err *err);
 int store_memory_site(struct store *store, struct memory_site *site, struct err *err); /* sets id */
 int store_memory_bucket(struct store *store, const struct memory_bucket *bucket, struct err *err);
 int store_memory_point(struct store *store, const struct memory_point *point, struct err *err);
-int store_memory_growth(struct store *store, const struct memory_growth *growth, struct err *err);
+int store_memory_growth(struct store *store, enum memory_turn turn, const struct memory_growth *growth,
+			struct err *err);
 int store_memory_resident(struct store *store, const struct memory_resident *resident, struct err *err);
 
 /* Everything: sites and growths by site, the rest by process, then by time or bucket. */
@@ -171,7 +179,7 @@ struct memory_data {
 	VEC(struct memory_site) sites;
 	VEC(struct memory_bucket) buckets;
 	VEC(struct memory_point) points;
-	VEC(struct memory_growth) growths;
+	VEC(struct memory_growth) growths[MEMORY_TURN_COUNT];
 	VEC(struct memory_resident) residents;
 };
 

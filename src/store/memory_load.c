@@ -163,17 +163,28 @@ static void add_point(struct memory_loading *load)
 	point->high_bytes = get_uint(load, 3);
 }
 
-static void add_growth(struct memory_loading *load)
+static void get_growth(struct memory_loading *load, enum memory_turn turn, int column)
 {
-	struct memory_growth *growth = vec_add(&load->data->growths);
+	struct memory_growth *growth = vec_add(&load->data->growths[turn]);
 	growth->site_id = get_place(load, 0, load->data->sites.len);
 	if (growth->site_id == 0)
 		load->reader->broken = "an id in its memory profile points nowhere";
-	growth->points = get_uint(load, 1);
+	growth->points = get_uint(load, column);
+	growth->turns = turn == MEMORY_PER_CHUNK ? get_uint(load, 1) : growth->points;
 	double *const sums[] = {&growth->last_bytes, &growth->sum_x,  &growth->sum_y,
 				&growth->sum_xx,     &growth->sum_xy, &growth->sum_yy};
 	for (int i = 0; i < 6; i++)
-		*sums[i] = reader_real(load->reader, load->row, 2 + i);
+		*sums[i] = reader_real(load->reader, load->row, column + 1 + i);
+}
+
+static void add_growth(struct memory_loading *load)
+{
+	get_growth(load, MEMORY_PER_SNAPSHOT, 1);
+}
+
+static void add_chunk_growth(struct memory_loading *load)
+{
+	get_growth(load, MEMORY_PER_CHUNK, 2);
 }
 
 static void add_resident(struct memory_loading *load)
@@ -197,27 +208,31 @@ static void add_resident(struct memory_loading *load)
 static const struct {
 	const char *sql;
 	void (*add)(struct memory_loading *load);
+	int64_t since; /* version of the schema */
 } queries[] = {
 	{"SELECT process_id, mode, period_bytes, calls, allocated_bytes, frees, freed_bytes, peak_bytes, peak_variance,"
 	 " peak_slack_bytes, peak_at_ns, leaked_bytes, leaked_variance, discarded_bytes, unknown_frees, lost,"
 	 " truncated, unmatched, agent_bytes, python_seen, allocator, step_ns, snapshots, note FROM memory_process"
 	 " ORDER BY process_id",
-	 add_process},
+	 add_process, 3},
 	{"SELECT id, process_id, thread_id, stack_id, kind, peak_bytes, peak_blocks, peak_samples, peak_variance,"
 	 " leaked_bytes, leaked_blocks, leaked_samples, leaked_variance, allocated_bytes, calls, samples,"
 	 " allocated_variance, temporary_bytes, temporary_calls, temporary_samples, temporary_variance"
 	 " FROM memory_site ORDER BY id",
-	 add_site},
-	{"SELECT process_id, what, low, calls FROM memory_bucket ORDER BY process_id, what, low", add_bucket},
-	{"SELECT process_id, at_ns, live_bytes, high_bytes FROM memory_point ORDER BY process_id, at_ns", add_point},
+	 add_site, 3},
+	{"SELECT process_id, what, low, calls FROM memory_bucket ORDER BY process_id, what, low", add_bucket, 3},
+	{"SELECT process_id, at_ns, live_bytes, high_bytes FROM memory_point ORDER BY process_id, at_ns", add_point, 3},
 	{"SELECT site_id, points, last_bytes, sum_x, sum_y, sum_xx, sum_xy, sum_yy FROM memory_growth"
 	 " ORDER BY site_id",
-	 add_growth},
+	 add_growth, 3},
+	{"SELECT site_id, chunks, points, last_bytes, sum_x, sum_y, sum_xx, sum_xy, sum_yy FROM memory_chunk_growth"
+	 " ORDER BY site_id",
+	 add_chunk_growth, 5},
 	{"SELECT process_id, at_ns, cause, live_bytes, python_bytes, arena_bytes, rss_bytes, break_bytes,"
 	 " anonymous_bytes, stack_bytes, file_bytes, file_dirty_bytes, shared_bytes, agent_bytes, swap_bytes,"
 	 " malloc_arena_bytes, malloc_mapped_bytes, malloc_used_bytes, malloc_free_bytes FROM memory_resident"
 	 " ORDER BY process_id, at_ns, id",
-	 add_resident},
+	 add_resident, 3},
 };
 
 static int load_rows(struct memory_loading *load, const char *sql, void (*add)(struct memory_loading *load),
@@ -245,8 +260,9 @@ int store_memory_load(const char *path, const struct profile_data *profile, stru
 				      .data = mem_alloc(sizeof(struct memory_data)),
 				      .watched = mem_alloc(profile->processes.len + 1)};
 	/* Older files have no such tables: a run without a memory profile. */
-	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !code && reader.version >= 3; i++)
-		code = load_rows(&load, queries[i].sql, queries[i].add, err);
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !code; i++)
+		if (reader.version >= queries[i].since)
+			code = load_rows(&load, queries[i].sql, queries[i].add, err);
 	reader_close(&reader);
 	free(load.watched);
 	if (code || load.data->processes.len == 0)
@@ -268,7 +284,8 @@ void memory_data_free(struct memory_data *data)
 	vec_fini(&data->sites);
 	vec_fini(&data->buckets);
 	vec_fini(&data->points);
-	vec_fini(&data->growths);
+	for (int i = 0; i < MEMORY_TURN_COUNT; i++)
+		vec_fini(&data->growths[i]);
 	vec_fini(&data->residents);
 	free(data);
 }

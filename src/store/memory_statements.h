@@ -19,6 +19,8 @@
 	                " VALUES (?, ?, ?, ?)")                                                                        \
 	X(MEMORY_GROWTH, "INSERT OR REPLACE INTO memory_growth (site_id, points, last_bytes, sum_x, sum_y, sum_xx,"    \
 	                 " sum_xy, sum_yy) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                           \
+	X(MEMORY_CHUNK_GROWTH, "INSERT OR REPLACE INTO memory_chunk_growth (site_id, chunks, points, last_bytes, sum_x,"  \
+	                       " sum_y, sum_xx, sum_xy, sum_yy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")                     \
 	X(MEMORY_RESIDENT, "INSERT INTO memory_resident (process_id, at_ns, cause, live_bytes, python_bytes,"          \
 	                   " arena_bytes, rss_bytes, break_bytes, anonymous_bytes, stack_bytes, file_bytes,"           \
 	                   " file_dirty_bytes, shared_bytes, agent_bytes, swap_bytes, malloc_arena_bytes,"             \

@@ -67,7 +67,8 @@ static const struct {
 	      {"span_gauge", 3},
 	      {"span_gauge_point", 3},
 	      {"span_snapshot", 3},
-	      {"limit_trial", 4}};
+	      {"limit_trial", 4},
+	      {"memory_chunk_growth", 5}};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)

@@ -1,4 +1,4 @@
--- schema.sql - the run file: one SQLite database per run, schema version 4.
+-- schema.sql - the run file: one SQLite database per run, schema version 5.
 --
 -- Compiled into pitot as a string and executed once, when a run file is made. docs/run-file.md describes every table,
 -- column and view; a test holds the two together.
@@ -18,7 +18,7 @@
 --   4        the constraint experiment of `pitot features` (schema_limit.sql)
 
 PRAGMA application_id = 0x5069746F;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- Exactly one row: what was run, by which pitot, where and how.
 CREATE TABLE run (

@@ -87,6 +87,20 @@ CREATE TABLE memory_growth (
 	sum_yy REAL NOT NULL
 );
 
+-- The same over the chunks of its process (pitot.chunks, pitot_chunk_end): x is the chunk's number from 0 on. Where there are many, sites
+-- were looked at at the ends of some.
+CREATE TABLE memory_chunk_growth (
+	site_id INTEGER PRIMARY KEY REFERENCES memory_site (id),
+	chunks INTEGER NOT NULL,
+	points INTEGER NOT NULL,
+	last_bytes REAL NOT NULL,
+	sum_x REAL NOT NULL,
+	sum_y REAL NOT NULL,
+	sum_xx REAL NOT NULL,
+	sum_xy REAL NOT NULL,
+	sum_yy REAL NOT NULL
+);
+
 -- The resident memory of a process at one moment, and what it was. NULL: not known.
 CREATE TABLE memory_resident (
 	id INTEGER PRIMARY KEY,

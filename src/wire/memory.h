@@ -64,9 +64,11 @@
  * of the `most` is above it, that of the `last` at the beginnings of steps below. What a process held at that instant by site is known as its own
  * peak only: exactly where that is in the same step, in proportion otherwise.
  *
- * Snapshots. The program, through libpitot, says "now" again and again, once per iteration. At the k-th (k = 0, 1, ...) every
- * principal adds its live bytes y, its mirrors' included, to sums; a site that did not exist yet had y = 0. With n = snapshots,
- * sum k and sum k^2 follow, and the least squares line of y over k has all it needs: growth per iteration and its error.
+ * Turns. The program, through libpitot, says "now" again and again: at a snapshot that it asks for, and at the end of each chunk of
+ * its data. Both are counted from 0 on, apart from each other. At turn x every principal adds its live bytes y, its mirrors' included,
+ * to its sums; a site that did not exist yet had y = 0. Looking at all sites takes time in proportion to their number, so that of
+ * chunks beyond the first some are only counted: x goes on, and there is no point for them. With the sums of x, which the process
+ * has, the least squares line of y over x has all it needs: growth per turn and its error.
  *
  * Everything may be torn at a kill: a reader must not divide by what it has not looked at.
  */
@@ -111,6 +113,21 @@ static inline unsigned wire_lifetime_bucket(uint64_t ns)
 	return bits < WIRE_LIFETIME_BUCKETS ? bits : WIRE_LIFETIME_BUCKETS - 1;
 }
 
+enum wire_turn { WIRE_TURN_SNAPSHOT, WIRE_TURN_CHUNK, WIRE_TURN_KINDS };
+
+/* Of the turns of one kind at which the sites were looked at, x being the turn's number. */
+struct wire_turns {
+	_Atomic uint64_t count;  /* all turns */
+	_Atomic uint64_t points; /* those looked at */
+	double sum_x, sum_xx;
+};
+
+/* And the part of one site in them, y being its live bytes. */
+struct wire_growth {
+	double last_y;
+	double sum_y, sum_xy, sum_yy;
+};
+
 struct wire_site {
 	uint32_t node;
 	uint32_t thread;    /* record of who allocated; 0: a thread that is not known */
@@ -126,9 +143,7 @@ struct wire_site {
 	int32_t live_samples, peak_samples;
 	double variance, live_variance; /* of the bytes, in squares of the period */
 	double peak_variance;
-	double snapshot_bytes; /* y at the last snapshot */
-	double sum_y, sum_ky;  /* over the snapshots */
-	double sum_yy;
+	struct wire_growth growth[WIRE_TURN_KINDS];
 	uint64_t writer; /* the agent's own: which of its states writes here */
 	uint32_t sizes[WIRE_SIZE_BUCKETS];
 	uint32_t lifetimes[WIRE_LIFETIME_BUCKETS];
@@ -170,10 +185,11 @@ struct wire_memory {
 	_Atomic uint64_t truncated, unmatched; /* stacks, as in wire_thread */
 	_Atomic uint64_t own_bytes;            /* that the agent itself mapped for all this, beyond this file */
 	_Atomic uint32_t python_hooked;        /* CPython's allocators are seen */
-	_Atomic uint32_t snapshots;
+	uint32_t reserved;
+	struct wire_turns turns[WIRE_TURN_KINDS];
 	_Atomic uint64_t course_step_ns; /* 0: being rewritten when the process was killed */
 	uint64_t course_start_ns;
-	uint64_t reserved;
+	uint64_t reserved2;
 	struct wire_moment course[WIRE_COURSE_STEPS];
 	char allocator[WIRE_ALLOCATOR_MAX]; /* path of the object that malloc is of */
 };
@@ -212,17 +228,18 @@ struct wire_resident {
 };
 
 /*
- * What the agent exports for libpitot, which finds it by dlsym and does without where it is not there. Takes a snapshot: the
- * sums of the sites, and a WIRE_RESIDENT record. Returns the live bytes of the process; negative where memory is not
- * profiled. Safe in any thread, not in signal handlers.
+ * What the agent exports for libpitot, which finds it by dlsym and does without where it is not there. All return the live bytes of
+ * the process; negative where memory is not profiled. Safe in any thread, not in signal handlers. A snapshot: the sums of the
+ * sites, and a WIRE_RESIDENT record.
  */
 #define WIRE_SNAPSHOT_FUNCTION "pitot_agent_snapshot"
-typedef int64_t (*wire_snapshot_function)(void);
+/* The end of a chunk: the sums of the sites, unless that would take more than a twentieth of the time. */
+#define WIRE_CHUNK_FUNCTION "pitot_agent_chunk"
 /* Only the live bytes. A few instructions. */
 #define WIRE_HEAP_FUNCTION "pitot_agent_heap"
 typedef int64_t (*wire_heap_function)(void);
 
-_Static_assert(sizeof(struct wire_site) % 16 == 0 && sizeof(struct wire_site) == 288, "sites have ids");
+_Static_assert(sizeof(struct wire_site) % 16 == 0 && sizeof(struct wire_site) == 320, "sites have ids");
 _Static_assert(sizeof(struct wire_resident) % 16 == 0 && sizeof(struct wire_memory) % 16 == 0,
 	       "records are whole units");
 

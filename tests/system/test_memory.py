@@ -257,12 +257,12 @@ def test_snapshots_add_up_the_growth_of_each_site(host):
     output = said(host.run(program, "snapshots", 10))
     (image,) = host.images()
     assert output["found"] == 1 and image.memory["snapshots"] == 10
-    growing = [site for site in image.sites.values() if site["sum_ky"] and own(image, program)(site)]
+    growing = [site for site in image.sites.values() if site["snapshot_sum_xy"] and own(image, program)(site)]
     assert len(growing) == 1
     n, k, kk = 10, sum(range(10)), sum(i * i for i in range(10))
-    slope = (n * growing[0]["sum_ky"] - k * growing[0]["sum_y"]) / (n * kk - k * k)
+    slope = (n * growing[0]["snapshot_sum_xy"] - k * growing[0]["snapshot_sum_y"]) / (n * kk - k * k)
     assert slope == pytest.approx(1000)
-    assert growing[0]["sum_yy"] == pytest.approx(sum((1000 * i) ** 2 for i in range(1, 11)))
+    assert growing[0]["snapshot_sum_yy"] == pytest.approx(sum((1000 * i) ** 2 for i in range(1, 11)))
     assert sum(resident["cause"] == wire.RESIDENT_SNAPSHOT for resident in image.residents) == 10
 
 
@@ -424,7 +424,7 @@ EXPORTS = """_Znam _ZnamRKSt9nothrow_t _ZnamSt11align_val_t _ZnamSt11align_val_t
     _ZnwmSt11align_val_t _ZnwmSt11align_val_tRKSt9nothrow_t _ZdaPv _ZdaPvRKSt9nothrow_t _ZdaPvSt11align_val_t
     _ZdaPvSt11align_val_tRKSt9nothrow_t _ZdaPvm _ZdaPvmSt11align_val_t _ZdlPv _ZdlPvRKSt9nothrow_t _ZdlPvSt11align_val_t
     _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdlPvm _ZdlPvmSt11align_val_t aligned_alloc brk calloc free free_aligned_sized
-    free_sized madvise malloc malloc_usable_size memalign mmap mmap64 mremap munmap pitot_agent_heap pitot_agent_snapshot
+    free_sized madvise malloc malloc_usable_size memalign mmap mmap64 mremap munmap pitot_agent_chunk pitot_agent_heap pitot_agent_snapshot
     posix_memalign pvalloc realloc reallocarray sbrk valloc"""
 
 

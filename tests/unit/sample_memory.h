@@ -86,7 +86,8 @@ static inline void sample_memory_times(struct memory_data *data)
 	vec_push(&data->points, ((struct memory_point){1, 1000000000, 1000, 9000}));
 	vec_push(&data->points, ((struct memory_point){2, 1200000000, 2000, 2000}));
 	/* y = 100 (x + 1) for x = 0 to 9 */
-	vec_push(&data->growths, ((struct memory_growth){1, 10, 1000, 45, 5500, 285, 33000, 3850000}));
+	vec_push(&data->growths[MEMORY_PER_SNAPSHOT],
+		 ((struct memory_growth){1, 10, 1000, 45, 5500, 285, 33000, 3850000, 10}));
 	vec_push(&data->buckets, ((struct memory_bucket){1, MEMORY_BY_LIFETIME, 1024, 146}));
 	vec_push(&data->buckets, ((struct memory_bucket){1, MEMORY_BY_SIZE, 64, 150}));
 	vec_push(&data->buckets, ((struct memory_bucket){1, MEMORY_BY_SIZE, 512, 6}));
@@ -130,7 +131,9 @@ static inline int sample_memory_store(struct store *store, struct memory_data *d
 	STORE_ALL(sites, store_memory_site);
 	STORE_ALL(buckets, store_memory_bucket);
 	STORE_ALL(points, store_memory_point);
-	STORE_ALL(growths, store_memory_growth);
+	for (int turn = 0; turn < MEMORY_TURN_COUNT; turn++)
+		for (size_t i = 0; i < data->growths[turn].len && !code; i++)
+			code = store_memory_growth(store, (enum memory_turn)turn, &data->growths[turn].items[i], err);
 	STORE_ALL(residents, store_memory_resident);
 #undef STORE_ALL
 	return code;

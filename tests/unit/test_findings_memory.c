@@ -28,7 +28,7 @@ static int setup(void **state)
 	f->memory = sample_memory_new();
 	f->profile->processes.items[0].stage_id = f->record->stages.items[0].row.id;
 	f->profile->processes.items[1].stage_id = 99;
-	f->memory->growths.len = 0;
+	f->memory->growths[MEMORY_PER_SNAPSHOT].len = 0;
 	*state = f;
 	return 0;
 }
@@ -66,7 +66,7 @@ static struct memory_amount *amount(struct fixture *f, enum memory_weight weight
 static void a_line_that_grows_is_a_leak(void **state)
 {
 	struct fixture *f = *state;
-	f->memory->growths.len = 1;
+	f->memory->growths[MEMORY_PER_SNAPSHOT].len = 1;
 	const struct finding *finding = find(f, "leak");
 	assert_non_null(finding);
 	assert_int_equal(finding->severity, FINDING_FIX);
@@ -76,9 +76,18 @@ static void a_line_that_grows_is_a_leak(void **state)
 static void a_leak_that_is_small_beside_the_peak_is_worth_a_look(void **state)
 {
 	struct fixture *f = *state;
-	f->memory->growths.len = 1;
+	f->memory->growths[MEMORY_PER_SNAPSHOT].len = 1;
 	f->memory->processes.items[0].peak_bytes = 1 << 30;
 	assert_int_equal(find(f, "leak")->severity, FINDING_LOOK);
+}
+
+static void a_line_that_grows_with_every_chunk_is_a_leak_per_chunk(void **state)
+{
+	struct fixture *f = *state;
+	vec_push(&f->memory->growths[MEMORY_PER_CHUNK], f->memory->growths[MEMORY_PER_SNAPSHOT].items[0]);
+	const struct finding *finding = find(f, "leak");
+	assert_non_null(finding);
+	assert_non_null(strstr(finding->what, "with every chunk"));
 }
 
 static void without_snapshots_nothing_leaks(void **state)
@@ -157,11 +166,17 @@ static void less_kept_than_used_is_not_told(void **state)
 #define ON_A_RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	ON_A_RUN(a_line_that_grows_is_a_leak),      ON_A_RUN(a_leak_that_is_small_beside_the_peak_is_worth_a_look),
-	ON_A_RUN(without_snapshots_nothing_leaks),  ON_A_RUN(many_small_blocks_of_one_line_are_churn),
-	ON_A_RUN(objects_of_python_are_no_churn),   ON_A_RUN(allocations_spread_over_much_time_are_no_churn),
-	ON_A_RUN(a_large_peak_by_one_line_is_told), ON_A_RUN(a_small_peak_is_not),
-	ON_A_RUN(free_memory_that_is_kept_is_told), ON_A_RUN(memory_that_is_free_at_the_end_is_not),
+	ON_A_RUN(a_line_that_grows_is_a_leak),
+	ON_A_RUN(a_leak_that_is_small_beside_the_peak_is_worth_a_look),
+	ON_A_RUN(a_line_that_grows_with_every_chunk_is_a_leak_per_chunk),
+	ON_A_RUN(without_snapshots_nothing_leaks),
+	ON_A_RUN(many_small_blocks_of_one_line_are_churn),
+	ON_A_RUN(objects_of_python_are_no_churn),
+	ON_A_RUN(allocations_spread_over_much_time_are_no_churn),
+	ON_A_RUN(a_large_peak_by_one_line_is_told),
+	ON_A_RUN(a_small_peak_is_not),
+	ON_A_RUN(free_memory_that_is_kept_is_told),
+	ON_A_RUN(memory_that_is_free_at_the_end_is_not),
 	ON_A_RUN(less_kept_than_used_is_not_told),
 };
 

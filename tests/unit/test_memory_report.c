@@ -210,17 +210,32 @@ static void noise_and_a_cache_that_fills_once_are_no_leaks(void **state)
 	static const double noise[] = {900, 1100, 1000, 950, 1050, 1000, 1100, 980, 1020, 1010};
 	static const double cache[] = {0, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};
 	static const double few[] = {0, 5000};
-	set_growth(&f->memory->growths.items[0], noise, 10);
+	set_growth(&f->memory->growths[MEMORY_PER_SNAPSHOT].items[0], noise, 10);
 	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
 	assert_true(report->trends.len == 0 || !report->trends.items[0].grows);
 	memory_report_free(report);
-	set_growth(&f->memory->growths.items[0], cache, 10);
+	set_growth(&f->memory->growths[MEMORY_PER_SNAPSHOT].items[0], cache, 10);
 	report = report_of(f, &f->first, &(struct code_request){0});
 	assert_true(report->trends.len == 1 && !report->trends.items[0].grows);
 	memory_report_free(report);
-	set_growth(&f->memory->growths.items[0], few, 2);
+	set_growth(&f->memory->growths[MEMORY_PER_SNAPSHOT].items[0], few, 2);
 	report = report_of(f, &f->first, &(struct code_request){0});
 	assert_int_equal(report->trends.len, 0);
+	memory_report_free(report);
+}
+
+static void chunks_and_snapshots_are_kept_apart(void **state)
+{
+	struct fixture *f = *state;
+	/* Looked at three times in 21 chunks: y = 50 x + 10 */
+	vec_push(&f->memory->growths[MEMORY_PER_CHUNK],
+		 ((struct memory_growth){1, 3, 1010, 30, 1530, 500, 25300, 1280300, 21}));
+	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
+	assert_int_equal(report->trends.len, 2);
+	const struct memory_trend *chunk = &report->trends.items[0], *snapshot = &report->trends.items[1];
+	assert_true(chunk->per == MEMORY_PER_CHUNK && chunk->grows && fabs(chunk->bytes - 50) < 1e-6);
+	assert_true(chunk->turns == 21 && chunk->points == 3);
+	assert_true(snapshot->per == MEMORY_PER_SNAPSHOT && snapshot->grows && fabs(snapshot->bytes - 100) < 1e-6);
 	memory_report_free(report);
 }
 
@@ -271,6 +286,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_SAMPLE(one_process_can_be_asked_for),
 	ON_A_SAMPLE(a_line_that_grows_is_told_with_its_slope),
 	ON_A_SAMPLE(noise_and_a_cache_that_fills_once_are_no_leaks),
+	ON_A_SAMPLE(chunks_and_snapshots_are_kept_apart),
 	ON_A_SAMPLE(resident_memory_adds_up),
 	ON_A_SAMPLE(memory_that_was_never_touched_is_not_resident),
 	ON_A_SAMPLE(a_stage_without_watched_processes_has_no_report),

@@ -92,17 +92,26 @@ static void assert_times(const struct memory_data *got, const struct memory_data
 {
 	assert_int_equal(got->points.len, wanted->points.len);
 	assert_memory_equal(got->points.items, wanted->points.items, got->points.len * sizeof(*got->points.items));
-	assert_int_equal(got->growths.len, 1);
-	assert_memory_equal(got->growths.items, wanted->growths.items, sizeof(struct memory_growth));
+	for (int i = 0; i < MEMORY_TURN_COUNT; i++) {
+		assert_int_equal(got->growths[i].len, 1);
+		assert_memory_equal(got->growths[i].items, wanted->growths[i].items, sizeof(struct memory_growth));
+	}
 	assert_int_equal(got->buckets.len, 3);
 	assert_memory_equal(got->buckets.items, wanted->buckets.items, 3 * sizeof(struct memory_bucket));
 	assert_int_equal(got->residents.len, 1);
 	assert_memory_equal(got->residents.items, wanted->residents.items, sizeof(struct memory_resident));
 }
 
+static void add_chunks(struct fixture *f)
+{
+	vec_push(&f->sample->growths[MEMORY_PER_CHUNK],
+		 ((struct memory_growth){1, 3, 1010, 30, 1530, 500, 25300, 1280300, 21}));
+}
+
 static void what_goes_in_comes_out(void **state)
 {
 	struct fixture *f = *state;
+	add_chunks(f);
 	write_sample(f, true);
 	struct memory_data *data = load(f);
 	assert_non_null(data);
@@ -125,6 +134,7 @@ static void a_file_of_the_second_version_loads_and_has_none(void **state)
 	write_sample(f, true);
 	change(f, "DROP VIEW memory_peak_sites; DROP VIEW memory_leaks; DROP VIEW memory_churn;"
 		  "DROP VIEW memory_site_named; DROP VIEW memory_by_process; DROP TABLE memory_growth;"
+		  "DROP TABLE memory_chunk_growth;"
 		  "DROP TABLE memory_site; DROP TABLE memory_bucket; DROP TABLE memory_point;"
 		  "DROP TABLE memory_resident; DROP TABLE memory_process;"
 		  "PRAGMA user_version = 2");
@@ -132,6 +142,19 @@ static void a_file_of_the_second_version_loads_and_has_none(void **state)
 	struct run_record *record = NULL;
 	assert_int_equal(store_load(f->path, &record, &f->err), 0);
 	run_record_free(record);
+}
+
+static void a_file_of_the_fourth_version_has_no_growth_per_chunk(void **state)
+{
+	struct fixture *f = *state;
+	add_chunks(f);
+	write_sample(f, true);
+	change(f, "DROP TABLE memory_chunk_growth; PRAGMA user_version = 4");
+	struct memory_data *data = load(f);
+	assert_non_null(data);
+	assert_int_equal(data->growths[MEMORY_PER_SNAPSHOT].len, 1);
+	assert_int_equal(data->growths[MEMORY_PER_CHUNK].len, 0);
+	memory_data_free(data);
 }
 
 static void a_damaged_memory_profile_is_refused_with_words(void **state)
@@ -178,6 +201,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_FOLDER(what_goes_in_comes_out),
 	ON_A_FOLDER(a_run_without_a_memory_profile_has_none),
 	ON_A_FOLDER(a_file_of_the_second_version_loads_and_has_none),
+	ON_A_FOLDER(a_file_of_the_fourth_version_has_no_growth_per_chunk),
 	ON_A_FOLDER(a_damaged_memory_profile_is_refused_with_words),
 };
 

@@ -164,7 +164,7 @@ static void what_a_kill_tore_is_never_negative(void **state)
 	site->live_calls = -1;
 	site->peak_bytes = -5;
 	site->variance = site->live_variance = 0.0 / 0.0;
-	site->sum_y = -1.0 / 0.0;
+	site->growth[WIRE_TURN_CHUNK].sum_y = -1.0 / 0.0;
 	f->memory->live_bytes = -1;
 	f->memory->peak_bytes = INT64_MIN;
 	f->memory->call_unit = 0;
@@ -176,7 +176,7 @@ static void what_a_kill_tore_is_never_negative(void **state)
 	const struct read_site *read = &memory->sites.items[0];
 	assert_true(memory->live_bytes == 0 && memory->peak_bytes == 0);
 	assert_true(read->live.bytes == 0 && read->live.calls == 0 && read->peak.bytes == 0);
-	assert_true(read->allocated.variance == 0 && read->sum_y == 0);
+	assert_true(read->allocated.variance == 0 && read->growth[WIRE_TURN_CHUNK].sum_y == 0);
 }
 
 static void sites_that_point_nowhere_are_dropped_or_stand_without(void **state)
