@@ -161,6 +161,8 @@ static bool parse_field(const char *field, size_t length, struct agent_plan *out
 		out->memory = exact || parse_number(field + 7, length - 7, AGENT_PERIOD_MOST, &out->memory_period);
 		return out->memory && (exact || out->memory_period > 0);
 	}
+	if (length == 5 && memcmp(field, "types", 5) == 0)
+		return out->memory_types = true;
 	if (length > 5 && memcmp(field, "seed=", 5) == 0)
 		return parse_number(field + 5, length - 5, INT64_MAX / 16, &out->memory_seed);
 	return true; /* a later pitot's */

@@ -21,6 +21,7 @@ struct agent_plan {
 	uint64_t period_ns; /* 0: no CPU samples */
 	bool memory;
 	uint64_t memory_period; /* bytes; 0: every allocation */
+	bool memory_types;      /* objects by type, too */
 	uint64_t memory_seed;   /* 0: another one each time */
 };
 

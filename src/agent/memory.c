@@ -158,6 +158,7 @@ void memory_open(struct agent_thread *thread)
 	memory.blind = node_add(thread, 0, WIRE_NODE_MARK, 0, WIRE_MARK_BUSY);
 	memory.wire = wire;
 	begin_orphans();
+	type_begin(thread, plan->memory_types);
 	domain_hook();
 }
 

@@ -13,7 +13,7 @@
  *	memory_range.c      maps: ranges of addresses, which can be unmapped in parts
  *	memory_resident.c   what kernel and allocators say of the process
  *	interpose_malloc.c  malloc and its relatives, C++'s operators; interpose_map.c mmap and its relatives
- *	memory_domain.c     CPython's allocators
+ *	memory_domain.c     CPython's allocators; memory_type.c objects by type, where asked for
  *
  * Hooks run in any thread at any time but inside our own handler. State is of two kinds: the calling thread's own (struct
  * memory_thread), and tables that all threads change without locks. Only maps, which cost a system call anyway, have a lock; it is
@@ -130,6 +130,7 @@ void site_restart(void); /* of a file */
 /* memory_block.c. False: no room, or not there. */
 bool block_add(const void *at, const struct memory_block *block);
 bool block_take(const void *at, struct memory_block *out);
+bool block_peek(const void *at, struct memory_block *out);
 bool block_begin(bool is_libc); /* of a file; libc's malloc aligns better than others */
 /* Sampled mode: how many blocks there may be at addresses like this one; 255 stays. NULL is always one of them, so that whoever asks
  * here need not ask for that. */
@@ -165,6 +166,25 @@ bool resident_is_due(int64_t live_bytes, uint64_t now); /* claimed by the caller
 /* memory_domain.c */
 void domain_hook(void);      /* where the interpreter is there already */
 void domain_hook_late(void); /* where it was loaded since */
+
+/* memory_type.c: --memory-types. Without it none of this is called but the first. */
+void type_begin(struct agent_thread *thread, bool is_wanted); /* of a file */
+bool type_is_wanted(void);
+void type_found(uintptr_t type_type); /* PyType_Type of the interpreter; 0: not found */
+/* A block of the object domain that may have been recorded; and one that is going to be freed. The caller holds CPython's lock. */
+void type_note(const void *at);
+void type_look(struct memory_thread *self);
+extern _Atomic int64_t type_due_bytes; /* live bytes from which on it is time for another look */
+
+static inline void type_before_free(void)
+{
+	struct memory_thread *self = memory_self;
+	if (self && self->mode && memory.wire &&
+	    __builtin_expect(atomic_load_explicit(&memory.wire->live_bytes, memory_order_relaxed) >=
+				     atomic_load_explicit(&type_due_bytes, memory_order_relaxed),
+			     0))
+		type_look(self);
+}
 
 /* memory_range.c */
 void range_add(struct memory_thread *self, uintptr_t start, size_t bytes, unsigned kind,

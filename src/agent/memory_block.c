@@ -156,14 +156,28 @@ bool block_add(const void *at, const struct memory_block *block)
 	return true;
 }
 
+static inline void read_entry(const struct entry *entry, struct memory_block *out)
+{
+	out->site = (uint32_t)entry->site_born;
+	out->bytes = entry->bytes_born & 0xFFFFFFFFFFFFULL;
+	out->born = (entry->bytes_born >> 48 << 32 | entry->site_born >> 32) << BORN_SHIFT;
+}
+
+bool block_peek(const void *at, struct memory_block *out)
+{
+	const struct entry *entry = entry_of(at, false);
+	if (!entry || !entry->site_born)
+		return false;
+	read_entry(entry, out);
+	return true;
+}
+
 bool block_take(const void *at, struct memory_block *out)
 {
 	struct entry *entry = entry_of(at, false);
 	if (!entry || !entry->site_born)
 		return false;
-	out->site = (uint32_t)entry->site_born;
-	out->bytes = entry->bytes_born & 0xFFFFFFFFFFFFULL;
-	out->born = (entry->bytes_born >> 48 << 32 | entry->site_born >> 32) << BORN_SHIFT;
+	read_entry(entry, out);
 	entry->site_born = 0;
 	if (memory.period_bytes)
 		filter_change(at, -1);

@@ -52,7 +52,7 @@ static inline bool is_small(int domain, size_t bytes)
 
 #define REST static __attribute__((noinline))
 
-#define ALLOCATOR(name, domain, kind)                                                                                  \
+#define ALLOCATOR(name, domain, kind, after, before_free)                                                              \
 	REST void *name##_malloc_rest(void *unused, size_t bytes)                                                      \
 	{                                                                                                              \
 		(void)unused;                                                                                          \
@@ -60,8 +60,10 @@ static inline bool is_small(int domain, size_t bytes)
 		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
 		void *at = behind[domain].malloc(behind[domain].context, bytes);                                       \
 		memory_without(self, outer);                                                                           \
-		if (at)                                                                                                \
+		if (at) {                                                                                              \
 			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
+			after(at);                                                                                     \
+		}                                                                                                      \
 		return at;                                                                                             \
 	}                                                                                                              \
 	static void *name##_malloc(void *unused, size_t bytes)                                                         \
@@ -78,8 +80,10 @@ static inline bool is_small(int domain, size_t bytes)
 		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
 		void *at = behind[domain].calloc(behind[domain].context, count, bytes);                                \
 		memory_without(self, outer);                                                                           \
-		if (at)                                                                                                \
+		if (at) {                                                                                              \
 			MEMORY_ALLOCATED(at, count *bytes, kind);                                                      \
+			after(at);                                                                                     \
+		}                                                                                                      \
 		return at;                                                                                             \
 	}                                                                                                              \
 	static void *name##_calloc(void *unused, size_t count, size_t bytes)                                           \
@@ -100,8 +104,10 @@ static inline bool is_small(int domain, size_t bytes)
 		memory_without(self, outer);                                                                           \
 		if (self)                                                                                              \
 			replace_end(self, before, taken, &old, at);                                                    \
-		if (at)                                                                                                \
+		if (at) {                                                                                              \
 			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
+			after(at);                                                                                     \
+		}                                                                                                      \
 		return at;                                                                                             \
 	}                                                                                                              \
 	REST void name##_free_rest(void *unused, void *at)                                                             \
@@ -111,6 +117,7 @@ static inline bool is_small(int domain, size_t bytes)
 	}                                                                                                              \
 	static void name##_free(void *unused, void *at)                                                                \
 	{                                                                                                              \
+		before_free();                                                                                         \
 		if (small_most[OBJECT] && memory_free_passes(at)) {                                                    \
 			memory_near->freeing = at;                                                                     \
 			behind[domain].free(behind[domain].context, at);                                               \
@@ -190,9 +197,12 @@ static void replace_end(struct memory_thread *self, const void *at, enum memory_
 	errno = saved;
 }
 
-ALLOCATOR(raw, RAW, WIRE_HEAP_PYTHON_RAW)
-ALLOCATOR(mem, MEM, WIRE_HEAP_PYTHON_MEM)
-ALLOCATOR(object, OBJECT, WIRE_HEAP_PYTHON_OBJECT)
+#define NOTHING(...) ((void)0)
+ALLOCATOR(raw, RAW, WIRE_HEAP_PYTHON_RAW, NOTHING, NOTHING)
+ALLOCATOR(mem, MEM, WIRE_HEAP_PYTHON_MEM, NOTHING, NOTHING)
+ALLOCATOR(object, OBJECT, WIRE_HEAP_PYTHON_OBJECT, NOTHING, NOTHING)
+/* The same for who wants to know the types of objects. */
+ALLOCATOR(typed, OBJECT, WIRE_HEAP_PYTHON_OBJECT, type_note, type_before_free)
 
 static const struct python_allocator ours[DOMAINS] = {
 	{NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
@@ -200,12 +210,17 @@ static const struct python_allocator ours[DOMAINS] = {
 	{NULL, object_malloc, object_calloc, object_realloc, object_free},
 };
 
-/* The interpreter's functions. The last three may be missing. */
-enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, SYMBOLS };
+static const struct python_allocator typed = {NULL, typed_malloc, typed_calloc, typed_realloc, typed_free};
 
-static const char *const symbol_names[SYMBOLS] = {"PyMem_GetAllocator", "PyMem_SetAllocator",
-						  "PyObject_GetArenaAllocator", "PyObject_SetArenaAllocator",
-						  "_PyMem_GetCurrentAllocatorName"};
+/* The interpreter's functions, and the type of types. The last four may be missing. */
+enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, TYPE, SYMBOLS };
+
+static const char *const symbol_names[SYMBOLS] = {"PyMem_GetAllocator",
+						  "PyMem_SetAllocator",
+						  "PyObject_GetArenaAllocator",
+						  "PyObject_SetArenaAllocator",
+						  "_PyMem_GetCurrentAllocatorName",
+						  "PyType_Type"};
 
 /*
  * Whether the allocator is pymalloc. It says so itself once the interpreter is up. Before, 3.12 cannot be asked: it would wait for a
@@ -253,7 +268,8 @@ static void hook(void *const *symbols, bool is_up)
 	}
 	hook_arenas(symbols, is_up);
 	for (int domain = RAW; domain < DOMAINS; domain++)
-		set(domain, &ours[domain]);
+		set(domain, domain == OBJECT && type_is_wanted() ? &typed : &ours[domain]);
+	type_found((uintptr_t)symbols[TYPE]);
 	atomic_store(&memory.wire->python_hooked, 1);
 }
 

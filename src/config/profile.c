@@ -8,7 +8,7 @@
 void profile_unset(struct profile_settings *profile)
 {
 	*profile = (struct profile_settings){
-		.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1, .memory_period = -1};
+		.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1, .memory_period = -1, .memory_types = -1};
 }
 
 static int read_interval(struct load *load, void *into, const struct node *value)
@@ -92,6 +92,11 @@ static int read_memory(struct load *load, void *into, const struct node *value)
 	return code;
 }
 
+static int read_memory_types(struct load *load, void *into, const struct node *value)
+{
+	return load_bool(load, value, "memory_types", &((struct profile_settings *)into)->memory_types);
+}
+
 static int read_jobs(struct load *load, void *into, const struct node *value)
 {
 	(void)into;
@@ -106,7 +111,7 @@ static int refuse_jobs(struct load *load, void *into, const struct node *value)
 
 #define COMMON_KEYS                                                                                                    \
 	{"interval", read_interval}, {"pss", read_pss}, {"gpu", read_gpu}, {"enable_gpu_sampling", read_gpu},          \
-		{"pmu", read_pmu}, {"cpu", read_cpu}, {"memory", read_memory},                                         \
+		{"pmu", read_pmu}, {"cpu", read_cpu}, {"memory", read_memory}, {"memory_types", read_memory_types},    \
 	{                                                                                                              \
 		"watts", read_watts                                                                                    \
 	}

@@ -109,15 +109,15 @@ static bool store_totals(struct memory_storing *storing)
 	return stored;
 }
 
-/* Whether the sums over all sites of the run still fit a signed number with this one. */
-static bool fits(struct collect *collect, const struct memory_site *site)
+/* Whether the sums over all that is stored of the run still fit a signed number with this. */
+static bool add_amounts(struct collect *collect, const struct memory_amount *amounts, int count)
 {
 	uint64_t bytes = collect->memory_bytes, counts = collect->memory_counts;
-	for (int i = 0; i < MEMORY_WEIGHT_COUNT; i++) {
-		if (site->amounts[i].bytes > INT64_MAX / 8 || site->amounts[i].count > INT64_MAX / 8)
+	for (int i = 0; i < count; i++) {
+		if (amounts[i].bytes > INT64_MAX / 8 || amounts[i].count > INT64_MAX / 8)
 			return false;
-		bytes += site->amounts[i].bytes;
-		counts += site->amounts[i].count;
+		bytes += amounts[i].bytes;
+		counts += amounts[i].count;
 	}
 	if (bytes > INT64_MAX || counts > INT64_MAX)
 		return false;
@@ -184,7 +184,7 @@ static bool store_site(struct memory_storing *storing, const struct read_site *s
 					      [MEMORY_BY_LEAKED] = amount_of(&site->live),
 					      [MEMORY_BY_ALLOCATED] = amount_of(&site->allocated),
 					      [MEMORY_BY_TEMPORARY] = amount_of(&site->temporary)}};
-	if (!fits(collect, &row)) {
+	if (!add_amounts(collect, row.amounts, MEMORY_WEIGHT_COUNT)) {
 		collect_remark(collect, storing->file->summary.stage_id, true,
 			       "a process's memory profile is damaged: what makes no sense was left out");
 		return true;
@@ -265,6 +265,49 @@ static bool store_resident(struct memory_storing *storing, const struct wire_res
 	return collect_stored(collect, store_memory_resident(collect->options->store, &row, collect->err));
 }
 
+/* Why there are no types; NULL: there are. */
+static const char *types_absent(const struct read_types *types, bool python_hooked)
+{
+	if (types->is_seen && types->items.len)
+		return NULL;
+	if (!python_hooked || types->state == WIRE_TYPES_WAITING)
+		return "no CPython whose allocators could be seen";
+	if (types->state == WIRE_TYPES_ODD)
+		return "this CPython lays its objects out otherwise (free-threaded, or built for debugging)";
+	return "too little was allocated to look at it";
+}
+
+static bool store_types(struct memory_storing *storing)
+{
+	static const enum memory_type_kind type_kinds[] = {[WIRE_TYPE_NAMED] = MEMORY_TYPE_NAMED,
+							   [WIRE_TYPE_OTHER] = MEMORY_TYPE_OTHER,
+							   [WIRE_TYPE_UNKNOWN] = MEMORY_TYPE_UNKNOWN};
+	const struct read_types *types = storing->file->types;
+	struct collect *collect = storing->collect;
+	if (!types)
+		return true;
+	const char *absent = types_absent(types, storing->file->memory->python_hooked);
+	struct memory_look look = {.process_id = storing->owner->process_id,
+				   .at_ns = absent ? -1 : (int64_t)collect_since_start(collect, types->mono_ns),
+				   .live_bytes = types->live_bytes,
+				   .period_bytes = types->period_bytes,
+				   .looks = types->looks,
+				   .cost_ns = types->cost_ns,
+				   .absent = (char *)absent};
+	bool well = collect_stored(collect, store_memory_look(collect->options->store, &look, collect->err));
+	for (size_t i = 0; i < types->items.len && well && !absent; i++) {
+		const struct read_type *type = &types->items.items[i];
+		struct memory_type row = {.process_id = look.process_id,
+					  .kind = type_kinds[type->kind],
+					  .name = type->name,
+					  .amount = {type->amount.bytes, type->amount.calls, type->amount.samples,
+						     type->amount.variance}};
+		if (add_amounts(collect, &row.amount, 1))
+			well = collect_stored(collect, store_memory_type(collect->options->store, &row, collect->err));
+	}
+	return well;
+}
+
 /* What a person should hear, once per stage and kind. */
 static void remark_on(const struct memory_storing *storing)
 {
@@ -292,6 +335,7 @@ bool memory_store_all(struct collect *collect, const struct wire_file *file, con
 	       store_course(&storing);
 	for (size_t i = 0; i < file->residents.len && well; i++)
 		well = store_resident(&storing, &file->residents.items[i]);
+	well = well && store_types(&storing);
 	remark_on(&storing);
 	struct stage_sum *sum = collect_stage_of(collect, file->summary.stage_id);
 	if (sum) {

@@ -44,6 +44,14 @@ int64_t inject_memory(const struct run_options *options, const struct pipeline *
 	return period > 0 ? period : 0;
 }
 
+bool inject_types(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage)
+{
+	if (options->memory_types >= 0)
+		return options->memory_types > 0;
+	int stages = stage->profile.memory_types;
+	return (stages >= 0 ? stages : pipeline->profile.memory_types) > 0;
+}
+
 /* Whether any stage is to have the one library or the other. */
 static bool is_wanted(const struct run_options *options, const struct pipeline *pipeline, bool memory)
 {
@@ -210,14 +218,15 @@ static bool is_ours(const char *variable)
 	return strncmp(variable, WIRE_VARIABLE "=", sizeof(WIRE_VARIABLE)) == 0;
 }
 
-/* ";memory=exact", and the seed of the draws where the environment says one. Empty: no memory profile. */
-static char *memory_wish(int64_t period)
+/* ";memory=exact", whether types are wanted, and the seed of the draws where the environment says one. Empty: no memory profile. */
+static char *memory_wish(int64_t period, bool types)
 {
 	const char *seed = getenv("PITOT_MEMORY_SEED");
 	char *mode = period == PROFILE_MEMORY_EXACT ? mem_strdup("exact") : mem_printf("%lld", (long long)period);
 	int64_t number = 0;
 	bool has_seed = seed && str_to_int64(seed, &number) && number > 0;
-	char *text = period > 0 ? mem_printf(";memory=%s%s%s", mode, has_seed ? ";seed=" : "", has_seed ? seed : "")
+	char *text = period > 0 ? mem_printf(";memory=%s%s%s%s", mode, types ? ";types" : "", has_seed ? ";seed=" : "",
+					     has_seed ? seed : "")
 				: mem_strdup("");
 	free(mode);
 	return text;
@@ -227,7 +236,7 @@ void inject_env(const struct inject *inject, const struct inject_wish *wish, str
 		char **preload)
 {
 	const char *before = "", *library = wish->memory_period > 0 ? inject->memory_library : inject->library;
-	char *memory = memory_wish(wish->memory_period);
+	char *memory = memory_wish(wish->memory_period, wish->types);
 	size_t kept = 0;
 	for (size_t i = 0; i < env->len; i++) {
 		if (strncmp(env->items[i], PRELOAD, sizeof(PRELOAD) - 1) == 0)

@@ -20,11 +20,15 @@ int inject_hz(const struct run_options *options, const struct pipeline *pipeline
 int64_t inject_memory(const struct run_options *options, const struct pipeline *pipeline,
 		      const struct stage_spec *stage);
 
+/* Whether it is to tell objects by type, where it has a memory profile. */
+bool inject_types(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage);
+
 /* What the agent of a stage is to do. */
 struct inject_wish {
 	int64_t stage_id;
 	int hz;
 	int64_t memory_period;
+	bool types;
 };
 
 /* *out stays NULL where no stage is to be profiled. ERR_UNAVAILABLE where one is, but there is no library. */

@@ -46,7 +46,8 @@ static void env_build(const struct loop *loop, const struct live *live, struct e
 	for (size_t i = 0; i < live->spec->env.len; i++)
 		vec_push(&out->items, live->spec->env.items[i]);
 	if ((live->cpu_hz || live->memory_period) && bears_agent(live->spec)) {
-		struct inject_wish wish = {live->row.id, live->cpu_hz, live->memory_period};
+		struct inject_wish wish = {live->row.id, live->cpu_hz, live->memory_period,
+					   inject_types(loop->options, loop->pipeline, live->spec)};
 		inject_env(loop->inject, &wish, &out->items, &out->agent, &out->preload);
 	}
 	if (loop->spans)

@@ -61,4 +61,22 @@ struct read_memory *wire_memory_new(const uint8_t *bytes, uint32_t size);
 void wire_memory_sites(struct wire_file *file);
 void wire_memory_free(struct read_memory *memory);
 
+/* Objects by type: the table that was whole. What makes no sense in it is left out. */
+struct read_type {
+	enum wire_type_kind kind;
+	char *name; /* UTF-8; NULL but for named ones */
+	struct read_amount amount;
+};
+
+struct read_types {
+	enum wire_types_state state;
+	bool is_seen; /* there was a look; else the rest is 0 */
+	uint64_t mono_ns, live_bytes, period_bytes, cost_ns;
+	uint32_t looks;
+	VEC(struct read_type) items;
+};
+
+struct read_types *wire_types_new(const uint8_t *bytes, uint32_t size); /* NULL: no such record */
+void wire_types_free(struct read_types *types);
+
 #endif

@@ -130,6 +130,14 @@ static bool add_resident(struct wire_file *file, const uint8_t *bytes, uint32_t 
 	return true;
 }
 
+static bool add_types(struct wire_file *file, const uint8_t *bytes, uint32_t size)
+{
+	if (file->types)
+		return false;
+	file->types = wire_types_new(bytes, size);
+	return file->types != NULL;
+}
+
 static bool add_record(struct wire_file *file, uint16_t kind, const uint8_t *bytes, uint32_t size, wire_id id)
 {
 	switch (kind) {
@@ -145,6 +153,8 @@ static bool add_record(struct wire_file *file, uint16_t kind, const uint8_t *byt
 		return add_memory(file, bytes, size);
 	case WIRE_RESIDENT:
 		return add_resident(file, bytes, size);
+	case WIRE_TYPES:
+		return add_types(file, bytes, size);
 	}
 	return false;
 }

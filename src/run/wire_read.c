@@ -295,6 +295,7 @@ void wire_file_free(struct wire_file *file)
 	vec_fini(&file->nodes);
 	vec_fini(&file->order);
 	vec_fini(&file->residents);
+	wire_types_free(file->types);
 	wire_memory_free(file->memory);
 	free_inside(file->inside);
 	free(file);

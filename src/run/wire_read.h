@@ -99,6 +99,7 @@ struct wire_file {
 	VEC(uint32_t) order;
 	struct read_memory *memory; /* NULL: it was not watched */
 	VEC(struct wire_resident) residents;
+	struct read_types *types; /* NULL: nobody asked for them */
 	struct wire_dropped dropped;
 	struct wire_inside *inside; /* wire_read.c */
 };

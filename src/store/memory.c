@@ -187,3 +187,45 @@ int store_memory_resident(struct store *store, const struct memory_resident *res
 #undef PUT_PART
 	return writer_step(store, &row, err);
 }
+
+const char *memory_type_kind_name(enum memory_type_kind kind)
+{
+	static const char *const names[MEMORY_TYPE_KIND_COUNT] = {
+#define MEMORY_TYPE_KIND_NAME(id, name) [MEMORY_TYPE_##id] = name,
+		MEMORY_TYPE_KINDS(MEMORY_TYPE_KIND_NAME)
+#undef MEMORY_TYPE_KIND_NAME
+	};
+	return names[kind];
+}
+
+int store_memory_look(struct store *store, const struct memory_look *look, struct err *err)
+{
+	int code = writer_failed(store, err);
+	if (code)
+		return code;
+	struct sql_row row = writer_row(store, STATEMENT_MEMORY_LOOK);
+	bool is_there = look->at_ns >= 0;
+	sql_put_int(&row, look->process_id);
+	put_known(&row, look->at_ns);
+	put_known(&row, is_there ? (int64_t)look->live_bytes : -1);
+	put_known(&row, is_there ? (int64_t)look->period_bytes : -1);
+	sql_put_uint(&row, look->looks);
+	put_known(&row, is_there ? (int64_t)look->cost_ns : -1);
+	sql_put_text(&row, look->absent);
+	return writer_step(store, &row, err);
+}
+
+int store_memory_type(struct store *store, const struct memory_type *type, struct err *err)
+{
+	int code = writer_failed(store, err);
+	if (code)
+		return code;
+	struct sql_row row = writer_row(store, STATEMENT_MEMORY_TYPE);
+	sql_put_int(&row, type->process_id);
+	sql_put_text(&row, memory_type_kind_name(type->kind));
+	sql_put_text(&row, type->name);
+	const uint64_t counts[] = {type->amount.bytes, type->amount.count, type->amount.samples};
+	put_counts(&row, counts, sizeof(counts) / sizeof(counts[0]));
+	put_real(&row, type->amount.variance);
+	return writer_step(store, &row, err);
+}

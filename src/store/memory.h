@@ -165,6 +165,34 @@ struct memory_resident {
 /* "chunk", "snapshot" */
 const char *memory_turn_name(enum memory_turn turn);
 
+/* When the objects of a process were looked at, near its peak. */
+struct memory_look {
+	int64_t process_id;
+	int64_t at_ns; /* -1: never, and absent says why */
+	uint64_t live_bytes, period_bytes, looks, cost_ns;
+	char *absent; /* NULL: it was */
+};
+
+#define MEMORY_TYPE_KINDS(X)                                                                                           \
+	X(NAMED, "named")                                                                                              \
+	X(OTHER, "other") /* types for which there was no room */                                                      \
+	X(UNKNOWN, "unknown")
+
+enum memory_type_kind {
+#define MEMORY_TYPE_KIND_ID(id, name) MEMORY_TYPE_##id,
+	MEMORY_TYPE_KINDS(MEMORY_TYPE_KIND_ID)
+#undef MEMORY_TYPE_KIND_ID
+		MEMORY_TYPE_KIND_COUNT
+};
+const char *memory_type_kind_name(enum memory_type_kind kind);
+
+struct memory_type {
+	int64_t process_id;
+	enum memory_type_kind kind;
+	char *name; /* NULL but for named ones */
+	struct memory_amount amount;
+};
+
 int store_memory_process(struct store *store, const struct memory_process *process, struct err *err);
 int store_memory_site(struct store *store, struct memory_site *site, struct err *err); /* sets id */
 int store_memory_bucket(struct store *store, const struct memory_bucket *bucket, struct err *err);
@@ -172,6 +200,8 @@ int store_memory_point(struct store *store, const struct memory_point *point, st
 int store_memory_growth(struct store *store, enum memory_turn turn, const struct memory_growth *growth,
 			struct err *err);
 int store_memory_resident(struct store *store, const struct memory_resident *resident, struct err *err);
+int store_memory_look(struct store *store, const struct memory_look *look, struct err *err);
+int store_memory_type(struct store *store, const struct memory_type *type, struct err *err);
 
 /* Everything: sites and growths by site, the rest by process, then by time or bucket. */
 struct memory_data {
@@ -181,6 +211,8 @@ struct memory_data {
 	VEC(struct memory_point) points;
 	VEC(struct memory_growth) growths[MEMORY_TURN_COUNT];
 	VEC(struct memory_resident) residents;
+	VEC(struct memory_look) looks;
+	VEC(struct memory_type) types; /* the largest of a process first */
 };
 
 /* NULL where the run has no memory profile. `profile` is that of the same file. */

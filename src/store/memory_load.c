@@ -204,6 +204,38 @@ static void add_resident(struct memory_loading *load)
 #undef GET_PART
 }
 
+static void add_look(struct memory_loading *load)
+{
+	struct memory_look *look = vec_add(&load->data->looks);
+	look->process_id = get_process(load, 0);
+	look->at_ns = get_known(load, 1);
+	look->live_bytes = get_uint(load, 2);
+	look->period_bytes = get_uint(load, 3);
+	look->looks = get_uint(load, 4);
+	look->cost_ns = get_uint(load, 5);
+	look->absent = reader_text(load->reader, load->row, 6);
+	if (!look->absent == (look->at_ns < 0))
+		load->reader->broken = "its memory profile has types without a moment";
+}
+
+static void add_type(struct memory_loading *load)
+{
+	const char *names[MEMORY_TYPE_KIND_COUNT];
+	for (int i = 0; i < MEMORY_TYPE_KIND_COUNT; i++)
+		names[i] = memory_type_kind_name((enum memory_type_kind)i);
+	struct memory_type *type = vec_add(&load->data->types);
+	type->process_id = get_process(load, 0);
+	type->kind = (enum memory_type_kind)get_choice(load, 1, names, MEMORY_TYPE_KIND_COUNT);
+	type->name = reader_text(load->reader, load->row, 2);
+	type->amount = (struct memory_amount){.bytes = get_uint(load, 3),
+					      .count = get_uint(load, 4),
+					      .samples = get_uint(load, 5),
+					      .variance = get_variance(load, 6)};
+	add_up(load, &type->amount);
+	if (!type->name == (type->kind == MEMORY_TYPE_NAMED))
+		load->reader->broken = "its memory profile has a type without a name";
+}
+
 /* What is referred to comes before what refers to it. */
 static const struct {
 	const char *sql;
@@ -233,6 +265,12 @@ static const struct {
 	 " malloc_arena_bytes, malloc_mapped_bytes, malloc_used_bytes, malloc_free_bytes FROM memory_resident"
 	 " ORDER BY process_id, at_ns, id",
 	 add_resident, 3},
+	{"SELECT process_id, at_ns, live_bytes, period_bytes, looks, cost_ns, absent FROM memory_look"
+	 " ORDER BY process_id",
+	 add_look, 5},
+	{"SELECT process_id, kind, name, bytes, blocks, samples, variance FROM memory_type"
+	 " ORDER BY process_id, bytes DESC, id",
+	 add_type, 5},
 };
 
 static int load_rows(struct memory_loading *load, const char *sql, void (*add)(struct memory_loading *load),
@@ -280,6 +318,10 @@ void memory_data_free(struct memory_data *data)
 		free(data->processes.items[i].allocator);
 		free(data->processes.items[i].note);
 	}
+	for (size_t i = 0; i < data->looks.len; i++)
+		free(data->looks.items[i].absent);
+	for (size_t i = 0; i < data->types.len; i++)
+		free(data->types.items[i].name);
 	vec_fini(&data->processes);
 	vec_fini(&data->sites);
 	vec_fini(&data->buckets);
@@ -287,5 +329,7 @@ void memory_data_free(struct memory_data *data)
 	for (int i = 0; i < MEMORY_TURN_COUNT; i++)
 		vec_fini(&data->growths[i]);
 	vec_fini(&data->residents);
+	vec_fini(&data->looks);
+	vec_fini(&data->types);
 	free(data);
 }

@@ -25,7 +25,11 @@
 	                   " arena_bytes, rss_bytes, break_bytes, anonymous_bytes, stack_bytes, file_bytes,"           \
 	                   " file_dirty_bytes, shared_bytes, agent_bytes, swap_bytes, malloc_arena_bytes,"             \
 	                   " malloc_mapped_bytes, malloc_used_bytes, malloc_free_bytes)"                               \
-	                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                        \
+	X(MEMORY_LOOK, "INSERT INTO memory_look (process_id, at_ns, live_bytes, period_bytes, looks, cost_ns, absent)" \
+	               " VALUES (?, ?, ?, ?, ?, ?, ?)")                                                                \
+	X(MEMORY_TYPE, "INSERT INTO memory_type (process_id, kind, name, bytes, blocks, samples, variance)"            \
+	               " VALUES (?, ?, ?, ?, ?, ?, ?)")
 /* clang-format on */
 
 #endif

@@ -68,7 +68,9 @@ static const struct {
 	      {"span_gauge_point", 3},
 	      {"span_snapshot", 3},
 	      {"limit_trial", 4},
-	      {"memory_chunk_growth", 5}};
+	      {"memory_chunk_growth", 5},
+	      {"memory_look", 5},
+	      {"memory_type", 5}};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static int on_progress(void *context)

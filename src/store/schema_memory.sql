@@ -125,6 +125,30 @@ CREATE TABLE memory_resident (
 	malloc_free_bytes INTEGER
 );
 
+-- Where Python's objects were to be told by type: one row per process, for the moment near its peak at which they were looked at. No
+-- moment, no bytes: absent says why.
+CREATE TABLE memory_look (
+	process_id INTEGER PRIMARY KEY REFERENCES memory_process (process_id),
+	at_ns INTEGER,
+	live_bytes INTEGER,
+	period_bytes INTEGER,
+	looks INTEGER NOT NULL,
+	cost_ns INTEGER,
+	absent TEXT CHECK ((absent IS NULL) = (at_ns IS NOT NULL))
+);
+
+-- The blocks of CPython's objects by type, at that moment: estimates, from so many samples.
+CREATE TABLE memory_type (
+	id INTEGER PRIMARY KEY,
+	process_id INTEGER NOT NULL REFERENCES memory_look (process_id),
+	kind TEXT NOT NULL CHECK (kind IN ('named', 'other', 'unknown')),
+	name TEXT CHECK ((name IS NOT NULL) = (kind = 'named')),
+	bytes INTEGER NOT NULL,
+	blocks INTEGER NOT NULL,
+	samples INTEGER NOT NULL,
+	variance REAL NOT NULL
+);
+
 CREATE VIEW memory_site_named AS
 SELECT
 	stage.name AS stage,

@@ -4,6 +4,7 @@
  *
  *	record WIRE_MEMORY     one per file, before any site: mode, totals of the process, its peak, its course over time
  *	record WIRE_RESIDENT   some per file: what the kernel and the allocators said at one moment
+ *	record WIRE_TYPES      at most one per file, where asked for: CPython's objects by type, near the peak
  *	chunks WIRE_SITES      arrays of struct wire_site, one writing thread each
  *	record WIRE_THREAD     has the thread's exact totals (wire.h)
  *
@@ -228,6 +229,60 @@ struct wire_resident {
 };
 
 /*
+ * The record WIRE_TYPES: blocks of CPython's object domain by the type of the object in them, as they were found at one moment; and
+ * there is none later at which more was live, but by less than a 64th, or too soon after the last look.
+ *
+ * Two tables, of which `current` says which one is whole: 1 or 2, and 0 where there was no look yet. The other is being written, or
+ * was when the process was killed.
+ *
+ * The blocks that were looked at are a sample, in exact mode too: each stands for others, with probability p = 1 - exp(-bytes /
+ * period_bytes), and bytes, calls and variance (of the bytes) are sums as in sites, in bytes and calls. The period doubles where
+ * there are more blocks than the agent keeps.
+ *
+ * Bytes are those of the object's own block: not the array of a list nor the keys of a dict, which are blocks of their own, of the
+ * mem domain or without a type. What CPython keeps in its free lists is still of its last type.
+ */
+enum { WIRE_TYPE_MOST = 64, WIRE_TYPE_NAME = 64 };
+
+enum wire_type_kind {
+	WIRE_TYPE_NAMED = 1,
+	WIRE_TYPE_OTHER,  /* types for which there was no row */
+	WIRE_TYPE_UNKNOWN /* no object, or none that could be read */
+};
+
+struct wire_type {
+	uint64_t bytes, calls;
+	double variance;
+	uint32_t samples;
+	uint32_t kind;             /* enum wire_type_kind */
+	char name[WIRE_TYPE_NAME]; /* tp_name: ends with a 0, or is cut */
+};
+
+struct wire_type_table {
+	uint64_t mono_ns;
+	int64_t live_bytes; /* as of wire_memory */
+	uint64_t period_bytes;
+	uint64_t cost_ns; /* of this look */
+	uint32_t count;
+	uint32_t looks; /* so far */
+	uint64_t reserved;
+	struct wire_type types[WIRE_TYPE_MOST];
+};
+
+enum wire_types_state {
+	WIRE_TYPES_WAITING, /* for an interpreter */
+	WIRE_TYPES_ODD, /* whose objects are laid out in a way that the agent does not know: free-threaded, or for debugging */
+	WIRE_TYPES_READY
+};
+
+struct wire_types {
+	uint64_t record;
+	_Atomic uint32_t current;
+	_Atomic uint32_t state; /* enum wire_types_state */
+	struct wire_type_table tables[2];
+};
+
+/*
  * What the agent exports for libpitot, which finds it by dlsym and does without where it is not there. All return the live bytes of
  * the process; negative where memory is not profiled. Safe in any thread, not in signal handlers. A snapshot: the sums of the
  * sites, and a WIRE_RESIDENT record.
@@ -240,6 +295,7 @@ struct wire_resident {
 typedef int64_t (*wire_heap_function)(void);
 
 _Static_assert(sizeof(struct wire_site) % 16 == 0 && sizeof(struct wire_site) == 320, "sites have ids");
+_Static_assert(sizeof(struct wire_types) % 16 == 0 && sizeof(struct wire_type) == 96, "records are whole units");
 _Static_assert(sizeof(struct wire_resident) % 16 == 0 && sizeof(struct wire_memory) % 16 == 0,
 	       "records are whole units");
 

@@ -106,7 +106,7 @@ struct wire_chunk {
 };
 
 /* Records: variable in size, each begins with this; `bytes` is a multiple of 16 and counts the whole record. */
-enum wire_record_kind { WIRE_MODULE = 1, WIRE_CODE, WIRE_THREAD, WIRE_TASK, WIRE_MEMORY, WIRE_RESIDENT };
+enum wire_record_kind { WIRE_MODULE = 1, WIRE_CODE, WIRE_THREAD, WIRE_TASK, WIRE_MEMORY, WIRE_RESIDENT, WIRE_TYPES };
 
 struct wire_record {
 	uint16_t kind;

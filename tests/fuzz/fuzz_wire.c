@@ -45,8 +45,18 @@ static void walk_memory(const struct wire_file *file)
 	kept += strlen(file->memory->allocator);
 }
 
+static void walk_types(const struct wire_file *file)
+{
+	for (size_t i = 0; i < file->types->items.len; i++) {
+		const struct read_type *type = &file->types->items.items[i];
+		kept += type->amount.bytes + (type->name ? strlen(type->name) : 0);
+	}
+}
+
 static void walk(struct wire_file *file)
 {
+	if (file->types)
+		walk_types(file);
 	if (file->memory)
 		walk_memory(file);
 	wire_samples(file, take, file);
