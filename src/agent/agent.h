@@ -139,6 +139,10 @@ bool module_note(struct agent_thread *thread, uintptr_t ip);
 
 /* guard.c: copies memory of this process that may not be mapped. Async-signal-safe. */
 bool guard_copy(void *to, uintptr_t from, size_t bytes);
+/* The same for up to GUARD_MANY stretches, with one system call where all are there. What is not there stays as it was. */
+enum { GUARD_MANY = 64 };
+struct iovec;
+void guard_copy_many(const struct iovec *to, const struct iovec *from, unsigned count);
 /* Whether [at, at + bytes) can be read: pages that were found readable a moment ago are taken as such. */
 bool guard_readable(uintptr_t at, size_t bytes);
 

@@ -94,6 +94,19 @@ bool guard_copy(void *to, uintptr_t from, size_t bytes)
 	return true;
 }
 
+void guard_copy_many(const struct iovec *to, const struct iovec *from, unsigned count)
+{
+	long wanted = 0, got = -1;
+	for (unsigned i = 0; i < count; i++)
+		wanted += (long)to[i].iov_len;
+	if (!atomic_load_explicit(&copy_is_forbidden, memory_order_relaxed)) {
+		long pid = call_kernel(SYS_getpid, 0, 0, 0, 0, 0, 0);
+		got = call_kernel(SYS_process_vm_readv, pid, (long)to, (long)count, (long)from, (long)count, 0);
+	}
+	for (unsigned i = 0; i < count && got != wanted; i++)
+		guard_copy(to[i].iov_base, (uintptr_t)from[i].iov_base, to[i].iov_len);
+}
+
 static bool page_is_trusted(uintptr_t page, uint64_t now)
 {
 	uint64_t *entry = &trusted[page % TRUSTED];

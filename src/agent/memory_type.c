@@ -3,14 +3,16 @@
  *
  * A block has no type yet when it is allocated, so blocks of the object domain are only noted then: those that were sampled, and in
  * exact mode a sample of all. Their types are read at a look, when live bytes are higher than ever by a 64th: after an allocation
- * that was noted, or before an object is freed, which is when a peak is about to pass. A look takes at most a fiftieth of the time.
+ * that was noted, or before an object is freed, which is when a peak is about to pass. Looks take at most a fiftieth of the time, unless
+ * live bytes have grown by an eighth: so the last one is at 8/9 of the peak or more, and all that were made in haste have taken no more
+ * than some nine times as long as the last.
  *
  * A free does nothing to the list: a block that is not in the table of blocks any more, or as another one, is dropped when
  * the list is full, and skipped until then. Where it stays full, every block stays with the probability that it would have
  * been sampled with at twice the period.
  *
  * CPython's object domain is used by who holds its lock, so nobody frees an object during a look, unless there are several
- * interpreters with locks of their own. Memory is therefore copied by the kernel (guard_copy): a race gives one block a wrong name.
+ * interpreters with locks of their own. Memory is therefore copied by the kernel (guard.c): a race gives one block a wrong name.
  *
  *	block   | dict, weak references | GC head | object: count, type, … |
  *	                3.11 and later, 16    16        from 3.8 on; 24 in 3.7, 32 before
@@ -23,6 +25,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum {
 	NOTES = 1 << 16,
@@ -31,6 +34,7 @@ enum {
 	EXACT_PERIOD = 64 << 10,
 	FIRST_BYTES = 1 << 20,
 	GROWTH_SHIFT = 6,
+	HASTE_SHIFT = 3,
 	COST_PART = 50,
 	LEAST_NS = 10000000,
 	/* of a type, in words */
@@ -68,6 +72,7 @@ static struct {
 	int64_t gap; /* exact mode: bytes to the next note */
 	uintptr_t type_type;
 	uint64_t due_ns;
+	int64_t seen_bytes; /* live at the last look */
 	atomic_flag lock;
 } types = {.lock = ATOMIC_FLAG_INIT};
 
@@ -93,6 +98,7 @@ void type_begin(struct agent_thread *thread, bool is_wanted)
 	types.work = work;
 	types.count = types.looks = 0;
 	types.due_ns = 0;
+	types.seen_bytes = 0;
 	types.period = memory.period_bytes ? memory.period_bytes : EXACT_PERIOD;
 	types.random = memory.wire->seed ^ 0xD1B54A32D192ED03ULL;
 	types.gap = draw_gap(&types.random, types.period);
@@ -249,13 +255,10 @@ static struct account *account_at(uintptr_t type)
 	return account;
 }
 
-static struct account *account_of(const struct note *note)
+/* Of a block that begins with that, or with zeros where it could not be read. */
+static struct account *account_of(const uintptr_t *head)
 {
 	static const uint8_t objects_at[] = {0, 2, 3, 4}; /* in words */
-	uintptr_t head[HEAD_WORDS] = {0};
-	size_t bytes = note->block.bytes < sizeof(head) ? note->block.bytes : sizeof(head);
-	if (!guard_copy(head, (uintptr_t)note->at, bytes & ~(size_t)7))
-		return &types.work->unknown;
 	for (unsigned i = 0; i < sizeof(objects_at); i++) {
 		struct account *account = account_at(head[objects_at[i] + TYPE_TYPE]);
 		if (account && account->has_gc == (objects_at[i] > 0))
@@ -271,6 +274,36 @@ static void add_block(struct account *account, uint64_t bytes)
 	account->sum.calls += (uint64_t)(1 / p + 0.5);
 	account->sum.variance += (1 - p) * share * share;
 	account->sum.samples++;
+}
+
+/* Some notes: reads their blocks together, and adds them to the accounts. */
+static void add_batch(const struct note *const *notes, unsigned count)
+{
+	uintptr_t heads[GUARD_MANY][HEAD_WORDS] = {{0}};
+	struct iovec to[GUARD_MANY] = {{0}}, from[GUARD_MANY] = {{0}};
+	for (unsigned i = 0; i < count; i++) {
+		size_t bytes = notes[i]->block.bytes < sizeof(heads[i]) ? notes[i]->block.bytes : sizeof(heads[i]);
+		to[i] = (struct iovec){heads[i], bytes & ~(size_t)7};
+		from[i] = (struct iovec){(void *)notes[i]->at, bytes & ~(size_t)7};
+	}
+	guard_copy_many(to, from, count);
+	for (unsigned i = 0; i < count; i++)
+		add_block(account_of(heads[i]), notes[i]->block.bytes);
+}
+
+static void add_notes(void)
+{
+	const struct note *batch[GUARD_MANY];
+	unsigned count = 0;
+	for (uint32_t i = 0; i < types.count; i++) {
+		if (is_live(&types.work->notes[i]))
+			batch[count++] = &types.work->notes[i];
+		if (count == GUARD_MANY) {
+			add_batch(batch, count);
+			count = 0;
+		}
+	}
+	add_batch(batch, count);
 }
 
 static void merge(struct wire_type *into, const struct wire_type *from)
@@ -316,9 +349,7 @@ static void look(int64_t live_bytes, uint64_t now)
 	memset(work->accounts, 0, sizeof(work->accounts));
 	work->other = work->unknown = (struct account){0};
 	types.account_count = 0;
-	for (uint32_t i = 0; i < types.count; i++)
-		if (is_live(&work->notes[i]))
-			add_block(account_of(&work->notes[i]), work->notes[i].block.bytes);
+	add_notes();
 	fill_table(table);
 	table->mono_ns = now;
 	table->live_bytes = live_bytes;
@@ -327,16 +358,23 @@ static void look(int64_t live_bytes, uint64_t now)
 	uint64_t end = tick_ns(), cost = end > now ? end - now : 0;
 	table->cost_ns = cost;
 	atomic_store(&types.record->current, next + 1);
+	types.seen_bytes = live_bytes;
 	types.due_ns = end + (cost * COST_PART > LEAST_NS ? cost * COST_PART : LEAST_NS);
 	atomic_store(&type_due_bytes, live_bytes + (live_bytes >> GROWTH_SHIFT) + 1);
+}
+
+static bool is_due(uint64_t now)
+{
+	int64_t seen = __atomic_load_n(&types.seen_bytes, __ATOMIC_RELAXED);
+	return now >= __atomic_load_n(&types.due_ns, __ATOMIC_RELAXED) ||
+	       atomic_load_explicit(&memory.wire->live_bytes, memory_order_relaxed) >= seen + (seen >> HASTE_SHIFT);
 }
 
 void type_look(struct memory_thread *self)
 {
 	uint64_t now = tick_ns();
 	int saved = errno;
-	if ((self->mode != MEMORY_EXACT && self->mode != MEMORY_SAMPLED) || !types.record ||
-	    now < __atomic_load_n(&types.due_ns, __ATOMIC_RELAXED))
+	if ((self->mode != MEMORY_EXACT && self->mode != MEMORY_SAMPLED) || !types.record || !is_due(now))
 		return;
 	if (!memory_enter(self, (uintptr_t)__builtin_frame_address(0)))
 		return;

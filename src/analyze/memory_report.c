@@ -271,6 +271,7 @@ static struct memory_report *make(struct asked *asked)
 		qsort(out->lifetimes.items, out->lifetimes.len, sizeof(*out->lifetimes.items), by_low);
 	add_timeline(asked, out);
 	memory_explain_largest(asked->memory, asked->last, &out->explanation);
+	memory_types_find(asked->memory, asked->last, &out->types);
 	add_gaps(asked, out);
 	return out;
 }
@@ -313,5 +314,6 @@ void memory_report_free(struct memory_report *report)
 	vec_fini(&report->quality.notes.items);
 	vec_fini(&report->quality.allocators.items);
 	vec_fini(&report->quality.gaps);
+	memory_types_fini(&report->types);
 	free(report);
 }

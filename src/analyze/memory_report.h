@@ -16,6 +16,7 @@
 #include "analyze/code_report.h"
 #include "analyze/memory_explain.h"
 #include "analyze/memory_peak.h"
+#include "analyze/memory_types.h"
 #include "analyze/memory_view.h"
 
 struct memory_estimate {
@@ -96,6 +97,7 @@ struct memory_report {
 	VEC(struct memory_site_row) sites;        /* of all that count, every kind; the largest peak first */
 	VEC(struct memory_trend) trends;          /* growing ones first, the fastest first */
 	struct memory_explanation explanation;    /* of the process with the most resident memory; bytes 0: not known */
+	struct memory_types types;                /* Python's objects, of the last repetition */
 	VEC(double) timeline;                     /* live bytes, the most in each bucket, of the last repetition */
 	double timeline_from_s, bucket_s;
 	VEC(struct memory_bucket) sizes, lifetimes; /* of all processes together */

@@ -220,6 +220,49 @@ static void put_resident(struct json *json, const struct memory_report *memory)
 	json_object_end(json);
 }
 
+static void put_type(struct json *json, const struct memory_type_row *row)
+{
+	json_object_begin(json, NULL);
+	json_put_string(json, "kind", memory_type_kind_name(row->type->kind));
+	json_put_string(json, "name", row->type->name);
+	json_put_number(json, "bytes", row->bytes);
+	json_put_number(json, "low", row->low);
+	json_put_number(json, "high", row->high);
+	json_put_number(json, "share", row->share);
+	json_put_integer(json, "blocks", (int64_t)row->type->amount.count);
+	json_put_integer(json, "samples", (int64_t)row->type->amount.samples);
+	json_object_end(json);
+}
+
+static void put_types(struct json *json, const struct memory_report *memory)
+{
+	const struct memory_types *types = &memory->types;
+	const struct memory_look *look = types->look;
+	if (!look) {
+		json_put_null(json, "types");
+		return;
+	}
+	json_object_begin(json, "types");
+	for (size_t i = 0; i < memory->processes.len; i++)
+		if (memory->processes.items[i].memory->process_id == look->process_id)
+			json_put_integer(json, "pid", memory->processes.items[i].process->pid);
+	json_put_string(json, "method", look->absent ? NULL : "sampled");
+	json_put_string(json, "reason", look->absent);
+	if (!look->absent) {
+		json_put_number(json, "at_s", (double)look->at_ns / 1e9);
+		json_put_integer(json, "live_bytes", (int64_t)look->live_bytes);
+		json_put_integer(json, "peak_bytes", (int64_t)types->peak_bytes);
+		json_put_integer(json, "period_bytes", (int64_t)look->period_bytes);
+		json_put_integer(json, "looks", (int64_t)look->looks);
+		json_put_number(json, "look_s", (double)look->cost_ns / 1e9);
+	}
+	json_array_begin(json, "rows");
+	for (size_t i = 0; i < types->rows.len; i++)
+		put_type(json, &types->rows.items[i]);
+	json_array_end(json);
+	json_object_end(json);
+}
+
 static void put_timeline(struct json *json, const struct memory_report *memory)
 {
 	json_object_begin(json, "timeline");
@@ -307,6 +350,7 @@ void memory_json(struct json *json, const struct memory_report *memory, size_t t
 	json_array_end(json);
 	put_trends(json, memory, top);
 	put_resident(json, memory);
+	put_types(json, memory);
 	put_timeline(json, memory);
 	put_buckets(json, "sizes", memory->sizes.items, memory->sizes.len);
 	put_buckets(json, "lifetimes", memory->lifetimes.items, memory->lifetimes.len);

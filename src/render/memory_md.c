@@ -50,6 +50,7 @@ static void put_stage(const struct md_page *page, const struct report_stage *sta
 		const char *before;
 		void (*put)(const struct memory_report *memory, struct str *out);
 	} sentences[] = {{"Resident: ", memory_words_resident},
+			 {"Objects: ", memory_words_types},
 			 {"Blocks: ", memory_words_blocks},
 			 {"How: ", memory_words_quality},
 			 {"", memory_words_gaps}};

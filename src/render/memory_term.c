@@ -329,6 +329,7 @@ static void put_remarks(const struct term *term, const struct memory_report *mem
 		enum style style;
 		void (*put)(const struct memory_report *memory, struct str *out);
 	} remarks[] = {{"resident", STYLE_PLAIN, memory_words_resident},
+		       {"objects", STYLE_PLAIN, memory_words_types},
 		       {"blocks", STYLE_PLAIN, memory_words_blocks},
 		       {"how", STYLE_DIM, memory_words_quality},
 		       {"", STYLE_WARN, memory_words_gaps}};

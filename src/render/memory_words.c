@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAPS_TOLD = 3 };
+enum { GAPS_TOLD = 3, TYPES_TOLD = 6 };
 
 const char *memory_words_weight(enum memory_weight weight)
 {
@@ -102,6 +102,40 @@ void memory_words_resident(const struct memory_report *memory, struct str *out)
 		put_bytes(explained->untouched_bytes, out);
 		str_append(out, " were never touched");
 	}
+}
+
+static void put_type(const struct memory_type_row *row, struct str *out)
+{
+	struct memory_estimate estimate = {.bytes = row->bytes, .low = row->low, .high = row->high};
+	static const char *const words[MEMORY_TYPE_KIND_COUNT] = {
+		[MEMORY_TYPE_OTHER] = "types further down", [MEMORY_TYPE_UNKNOWN] = "without a type"};
+	str_appendf(out, "%s ", row->type->name ? row->type->name : words[row->type->kind]);
+	memory_words_estimate(&estimate, out);
+	str_appendf(out, " (%.0f %%)", 100 * row->share);
+}
+
+void memory_words_types(const struct memory_report *memory, struct str *out)
+{
+	const struct memory_types *types = &memory->types;
+	char text[FORMAT_SIZE];
+	if (!types->look)
+		return;
+	if (!types->rows.len) {
+		str_appendf(out, "by type are not known: %s",
+			    types->look->absent ? types->look->absent : "none were seen");
+		return;
+	}
+	for (size_t i = 0; i < types->rows.len && i < TYPES_TOLD; i++) {
+		str_append(out, i ? ", " : "");
+		put_type(&types->rows.items[i], out);
+	}
+	str_append(out, "; of ");
+	put_bytes(types->all_bytes, out);
+	format_seconds((double)types->look->at_ns / 1e9, text);
+	str_appendf(out, " in Python's objects at %s", text);
+	if (types->peak_bytes)
+		str_appendf(out, ", with %.0f %% of the process's peak allocated",
+			    100 * fmin(1, (double)types->look->live_bytes / (double)types->peak_bytes));
 }
 
 /* Where the bucket ends in which the middle one of the calls lies; 0: there are none. */

@@ -274,7 +274,7 @@ static const char *types_absent(const struct read_types *types, bool python_hook
 		return "no CPython whose allocators could be seen";
 	if (types->state == WIRE_TYPES_ODD)
 		return "this CPython lays its objects out otherwise (free-threaded, or built for debugging)";
-	return "too little was allocated to look at it";
+	return "no block of an object was seen that could be looked at";
 }
 
 static bool store_types(struct memory_storing *storing)

@@ -230,7 +230,8 @@ struct wire_resident {
 
 /*
  * The record WIRE_TYPES: blocks of CPython's object domain by the type of the object in them, as they were found at one moment; and
- * there is none later at which more was live, but by less than a 64th, or too soon after the last look.
+ * there is none later at which more was live, but by less than a 64th, or by less than an eighth and too soon after
+ * the last look.
  *
  * Two tables, of which `current` says which one is whole: 1 or 2, and 0 where there was no look yet. The other is being written, or
  * was when the process was killed.
