@@ -4,17 +4,41 @@
  *	make build/libcore.a
  *	cc -std=c17 -D_GNU_SOURCE -Isrc -Itests/unit tests/fuzz/make_wire_seed.c build/libcore.a -o seed
  *	./seed tests/fuzz/corpus/wire/two-threads
+ *	./seed tests/fuzz/corpus/wire/types types
+ *
+ * The second has objects by type, which have no room beside the others.
  */
 #include "wire_make_memory.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
+static int write_types(const char *path, struct err *err)
+{
+	struct wire_make make;
+	wire_id id;
+	wire_make_begin(&make, 100, 1);
+	wire_make_thread(&make, 100, "main");
+	struct wire_types *types = wire_make_record(&make, WIRE_TYPES, sizeof(*types), &id);
+	types->state = WIRE_TYPES_READY;
+	types->current = 2;
+	struct wire_type_table *table = &types->tables[1];
+	*table = (struct wire_type_table){.mono_ns = 9, .live_bytes = 5000, .period_bytes = 64, .count = 3, .looks = 1};
+	table->types[0] = (struct wire_type){3000, 60, 10, 4, WIRE_TYPE_NAMED, "Row"};
+	table->types[1] = (struct wire_type){1000, 20, 10, 2, WIRE_TYPE_NAMED, "collections.OrderedDict"};
+	table->types[2] = (struct wire_type){500, 5, 10, 1, WIRE_TYPE_UNKNOWN, ""};
+	make.header->pages_used = MAKE_SAMPLES_AT;
+	int code = wire_make_write(&make, path, err);
+	return code ? code : truncate(path, MAKE_SAMPLES_AT * WIRE_PAGE);
+}
+
 int main(int argc, char **argv)
 {
 	enum { PAGES = MAKE_SAMPLES_AT + MAKE_CHUNK_PAGES + 2 };
 	struct wire_make make;
 	struct err err = {0};
+	if (argc == 3)
+		return write_types(argv[1], &err) != 0;
 	wire_make_begin(&make, 100, 1);
 	wire_make_thread(&make, 100, "main");
 	wire_make_module(&make, 0x1000, 0x2000, 0x1000, 0, "/lib/a.so");

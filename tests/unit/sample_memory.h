@@ -111,12 +111,29 @@ static inline void sample_memory_times(struct memory_data *data)
 							     .malloc_free_bytes = 2000}));
 }
 
+/* Process 1 was looked at, process 2 was not. */
+static inline void sample_memory_types(struct memory_data *data)
+{
+	vec_push(&data->looks, ((struct memory_look){.process_id = 1,
+						     .at_ns = 480000000,
+						     .live_bytes = 9000,
+						     .period_bytes = 100,
+						     .looks = 7,
+						     .cost_ns = 1000}));
+	vec_push(&data->looks,
+		 ((struct memory_look){.process_id = 2, .at_ns = -1, .absent = mem_strdup("no interpreter")}));
+	vec_push(&data->types,
+		 ((struct memory_type){1, MEMORY_TYPE_NAMED, mem_strdup("Row"), {6000, 125, 60, 600000}}));
+	vec_push(&data->types, ((struct memory_type){1, MEMORY_TYPE_UNKNOWN, NULL, {2000, 10, 20, 200000}}));
+}
+
 static inline struct memory_data *sample_memory_new(void)
 {
 	struct memory_data *data = mem_alloc(sizeof(*data));
 	sample_memory_processes(data);
 	sample_memory_sites(data);
 	sample_memory_times(data);
+	sample_memory_types(data);
 	return data;
 }
 
@@ -135,6 +152,8 @@ static inline int sample_memory_store(struct store *store, struct memory_data *d
 		for (size_t i = 0; i < data->growths[turn].len && !code; i++)
 			code = store_memory_growth(store, (enum memory_turn)turn, &data->growths[turn].items[i], err);
 	STORE_ALL(residents, store_memory_resident);
+	STORE_ALL(looks, store_memory_look);
+	STORE_ALL(types, store_memory_type);
 #undef STORE_ALL
 	return code;
 }

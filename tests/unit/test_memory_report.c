@@ -239,6 +239,32 @@ static void chunks_and_snapshots_are_kept_apart(void **state)
 	memory_report_free(report);
 }
 
+static void objects_are_those_of_the_process_that_was_looked_at(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
+	const struct memory_types *types = &report->types;
+	assert_true(types->look == &f->memory->looks.items[0] && types->peak_bytes == 10000 &&
+		    types->all_bytes == 8000);
+	assert_int_equal(types->rows.len, 2);
+	const struct memory_type_row *row = &types->rows.items[0];
+	assert_string_equal(row->type->name, "Row");
+	assert_true(row->bytes == 6000 && row->share == 0.75);
+	/* estimate + period z^2/2 +- z sqrt(V + period^2 z^2/4) */
+	double z = 2.576, middle = 6000 + 100 * z * z / 2, half = z * sqrt(600000 + 10000 * z * z / 4);
+	assert_true(fabs(row->low - (middle - half)) < 1 && fabs(row->high - (middle + half)) < 1);
+	memory_report_free(report);
+}
+
+static void where_nobody_asked_for_types_there_are_none(void **state)
+{
+	struct fixture *f = *state;
+	f->memory->looks.len = 0;
+	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
+	assert_true(!report->types.look && report->types.rows.len == 0);
+	memory_report_free(report);
+}
+
 static void resident_memory_adds_up(void **state)
 {
 	struct fixture *f = *state;
@@ -287,6 +313,8 @@ static const struct CMUnitTest tests[] = {
 	ON_A_SAMPLE(a_line_that_grows_is_told_with_its_slope),
 	ON_A_SAMPLE(noise_and_a_cache_that_fills_once_are_no_leaks),
 	ON_A_SAMPLE(chunks_and_snapshots_are_kept_apart),
+	ON_A_SAMPLE(objects_are_those_of_the_process_that_was_looked_at),
+	ON_A_SAMPLE(where_nobody_asked_for_types_there_are_none),
 	ON_A_SAMPLE(resident_memory_adds_up),
 	ON_A_SAMPLE(memory_that_was_never_touched_is_not_resident),
 	ON_A_SAMPLE(a_stage_without_watched_processes_has_no_report),

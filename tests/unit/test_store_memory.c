@@ -108,6 +108,24 @@ static void add_chunks(struct fixture *f)
 		 ((struct memory_growth){1, 3, 1010, 30, 1530, 500, 25300, 1280300, 21}));
 }
 
+static void assert_types(const struct memory_data *got, const struct memory_data *wanted)
+{
+	assert_int_equal(got->looks.len, wanted->looks.len);
+	for (size_t i = 0; i < got->looks.len; i++) {
+		struct memory_look x = got->looks.items[i], y = wanted->looks.items[i];
+		assert_string_equal(x.absent ? x.absent : "-", y.absent ? y.absent : "-");
+		x.absent = y.absent = NULL;
+		assert_memory_equal(&x, &y, sizeof(x));
+	}
+	assert_int_equal(got->types.len, wanted->types.len);
+	for (size_t i = 0; i < got->types.len; i++) {
+		const struct memory_type *x = &got->types.items[i], *y = &wanted->types.items[i];
+		assert_string_equal(x->name ? x->name : "-", y->name ? y->name : "-");
+		assert_true(x->process_id == y->process_id && x->kind == y->kind);
+		assert_memory_equal(&x->amount, &y->amount, sizeof(x->amount));
+	}
+}
+
 static void what_goes_in_comes_out(void **state)
 {
 	struct fixture *f = *state;
@@ -118,6 +136,7 @@ static void what_goes_in_comes_out(void **state)
 	assert_processes(data, f->sample);
 	assert_sites(data, f->sample);
 	assert_times(data, f->sample);
+	assert_types(data, f->sample);
 	memory_data_free(data);
 }
 
@@ -135,6 +154,7 @@ static void a_file_of_the_second_version_loads_and_has_none(void **state)
 	change(f, "DROP VIEW memory_peak_sites; DROP VIEW memory_leaks; DROP VIEW memory_churn;"
 		  "DROP VIEW memory_site_named; DROP VIEW memory_by_process; DROP TABLE memory_growth;"
 		  "DROP TABLE memory_chunk_growth;"
+		  "DROP TABLE memory_type; DROP TABLE memory_look;"
 		  "DROP TABLE memory_site; DROP TABLE memory_bucket; DROP TABLE memory_point;"
 		  "DROP TABLE memory_resident; DROP TABLE memory_process;"
 		  "PRAGMA user_version = 2");
@@ -144,16 +164,19 @@ static void a_file_of_the_second_version_loads_and_has_none(void **state)
 	run_record_free(record);
 }
 
-static void a_file_of_the_fourth_version_has_no_growth_per_chunk(void **state)
+static void a_file_of_the_fourth_version_has_neither_growth_per_chunk_nor_types(void **state)
 {
 	struct fixture *f = *state;
 	add_chunks(f);
 	write_sample(f, true);
-	change(f, "DROP TABLE memory_chunk_growth; PRAGMA user_version = 4");
+	change(f, "DROP TABLE memory_chunk_growth; DROP TABLE memory_type; DROP TABLE memory_look;"
+		  "PRAGMA user_version = 4");
 	struct memory_data *data = load(f);
 	assert_non_null(data);
+	assert_sites(data, f->sample);
 	assert_int_equal(data->growths[MEMORY_PER_SNAPSHOT].len, 1);
 	assert_int_equal(data->growths[MEMORY_PER_CHUNK].len, 0);
+	assert_true(data->looks.len == 0 && data->types.len == 0);
 	memory_data_free(data);
 }
 
@@ -181,6 +204,12 @@ static void a_damaged_memory_profile_is_refused_with_words(void **state)
 		{"UPDATE memory_resident SET rss_bytes = -1", "out of range"},
 		{"PRAGMA ignore_check_constraints = 1; UPDATE memory_site SET kind = 'x'", "does not exist there"},
 		{"PRAGMA ignore_check_constraints = 1; UPDATE memory_process SET mode = 'x'", "does not exist there"},
+		{"UPDATE memory_type SET variance = -1", "negative"},
+		{"UPDATE memory_type SET bytes = 9223372036854775807", "more memory than there is"},
+		{"UPDATE memory_type SET process_id = 3", "process that does not exist"},
+		{"PRAGMA ignore_check_constraints = 1; UPDATE memory_type SET kind = 'x'", "does not exist there"},
+		{"PRAGMA ignore_check_constraints = 1; UPDATE memory_type SET name = NULL", "without a name"},
+		{"PRAGMA ignore_check_constraints = 1; UPDATE memory_look SET at_ns = NULL", "without a moment"},
 		{"DROP TABLE memory_point", "not a plain table"},
 	};
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
@@ -201,7 +230,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_FOLDER(what_goes_in_comes_out),
 	ON_A_FOLDER(a_run_without_a_memory_profile_has_none),
 	ON_A_FOLDER(a_file_of_the_second_version_loads_and_has_none),
-	ON_A_FOLDER(a_file_of_the_fourth_version_has_no_growth_per_chunk),
+	ON_A_FOLDER(a_file_of_the_fourth_version_has_neither_growth_per_chunk_nor_types),
 	ON_A_FOLDER(a_damaged_memory_profile_is_refused_with_words),
 };
 
