@@ -113,10 +113,10 @@ def test_a_pipeline_may_ask_for_them(pitot, tmp_path):
 
 def test_they_need_a_memory_profile(pitot):
     done = pitot("run", "--memory-types", "--", "true", status=64)
-    assert "--memory-types: needs --memory" in done.stderr
+    assert "--memory-types: needs --memory" in done.err
 
 
 def test_the_reports_for_people_have_a_sentence(pitot):
     types_of(pitot, PYTHON, "-I", "-S", "-c", SCRIPT)
-    text = pitot("report", "--format", "md").stdout
+    text = pitot("report", "--format", "md").out
     assert "Objects: Row " in text and "of the process's peak allocated" in text
