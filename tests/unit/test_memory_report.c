@@ -259,6 +259,7 @@ static void objects_are_those_of_the_process_that_was_looked_at(void **state)
 static void where_nobody_asked_for_types_there_are_none(void **state)
 {
 	struct fixture *f = *state;
+	free(f->memory->looks.items[1].absent);
 	f->memory->looks.len = 0;
 	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
 	assert_true(!report->types.look && report->types.rows.len == 0);
