@@ -183,6 +183,20 @@ static uintptr_t frame_before(uintptr_t cframe, uintptr_t *before)
 	return cframe_readable(*before) ? python_word(*before + python.at.cframe_frame) : 0;
 }
 
+/*
+ * 3.11 takes a frame off the stack of frames while it is still the current one: its memory, and that of its code, may have been given
+ * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample.
+ */
+static bool is_still_there(uintptr_t frame)
+{
+	uintptr_t words[1];
+	if (python.at.minor != 11)
+		return true;
+	return python_readable(frame, python.at.frame_size) &&
+	       guard_copy(words, frame + python.at.frame_code, sizeof(words)) &&
+	       guard_copy(words, words[0], sizeof(words));
+}
+
 static void walk_cframes(struct walk *walk, uintptr_t state)
 {
 	uintptr_t cframe = python_word(state + python.at.state_cframe), before;
@@ -190,7 +204,8 @@ static void walk_cframes(struct walk *walk, uintptr_t state)
 	if (!cframe_readable(cframe))
 		return;
 	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
-	uintptr_t next = walk_call(walk, cframe, frame), expected = frame_before(cframe, &before);
+	uintptr_t next = is_still_there(frame) ? walk_call(walk, cframe, frame) : 0;
+	uintptr_t expected = frame_before(cframe, &before);
 	/* A call that was cut at the most has no end to know it by. */
 	if (before && next != expected && walk->count < WIRE_STACK_MAX) {
 		walk->count = first;
