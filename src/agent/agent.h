@@ -143,6 +143,8 @@ bool guard_copy(void *to, uintptr_t from, size_t bytes);
 enum { GUARD_MANY = 64 };
 struct iovec;
 void guard_copy_many(const struct iovec *to, const struct iovec *from, unsigned count);
+/* Whether the word at `at` can be read now. Cheaper than a copy. */
+bool guard_ask(uintptr_t at);
 /* Whether [at, at + bytes) can be read: pages that were found readable a moment ago are taken as such. */
 bool guard_readable(uintptr_t at, size_t bytes);
 

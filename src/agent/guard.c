@@ -73,6 +73,11 @@ static bool pages_are_readable(uintptr_t at, size_t bytes)
 	return true;
 }
 
+bool guard_ask(uintptr_t at)
+{
+	return at >= PAGE && word_is_readable(at);
+}
+
 bool guard_copy(void *to, uintptr_t from, size_t bytes)
 {
 	if (bytes == 0)

@@ -189,12 +189,10 @@ static uintptr_t frame_before(uintptr_t cframe, uintptr_t *before)
  */
 static bool is_still_there(uintptr_t frame)
 {
-	uintptr_t words[1];
 	if (python.at.minor != 11)
 		return true;
-	return python_readable(frame, python.at.frame_size) &&
-	       guard_copy(words, frame + python.at.frame_code, sizeof(words)) &&
-	       guard_copy(words, words[0], sizeof(words));
+	return python_readable(frame, python.at.frame_size) && guard_ask(frame + python.at.frame_code) &&
+	       guard_ask(frame_code(frame));
 }
 
 static void walk_cframes(struct walk *walk, uintptr_t state)
