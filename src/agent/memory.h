@@ -3,9 +3,10 @@
  * --memory no allocation passes through the agent.
  *
  *	memory.c            begin, threads, fork, end, turns (snapshots, chunks)
- *	memory_event.c      an allocation or a free becomes counts: sites, peak, course
+ *	memory_event.c      an allocation or a free becomes counts: sites, peak, course; memory_exact.c the same where all are recorded
+ *	memory_count.h      the counts
  *	memory_site.c       (stack, kind) -> site of the calling thread
- *	memory_block.c      address -> site and size, of all threads
+ *	memory_block.h      address -> site and size, of all threads
  *	memory_stack.c      the stack of the caller, for the most part the one before
  *	memory_python.c     the same for Python frames; memory_line.c their lines; memory_memo.c calls that come again
  *	memory_draw.c       how far it is to the next sample, and what it stands for
@@ -43,18 +44,21 @@ struct memory_thread {
 	uint32_t mode;   /* enum memory_mode */
 	uint32_t number; /* of this state, from 1: what sites have as their writer */
 	/* Of this state so far. The record has them since the last sample, or free of one. */
-	uint64_t calls, frees;
+	uint64_t calls, frees; /* frees: sampled mode only */
 	/* Counted as freed, and on its way from an outer allocator to an inner one, which is not to count it again. NULL: none. */
 	const void *freeing;
 	const void *last;    /* what was recorded last; temporary if it is freed ... */
 	uint64_t last_calls; /* ... while there are that many calls */
 	struct wire_thread *record;
 	uint64_t told_calls, told_frees;
-	volatile uintptr_t inside;                    /* where on the stack the hook is that is at work; 0: none */
-	struct agent_thread *thread;                  /* NULL: of the threads without one */
-	int64_t untold;                               /* live bytes that the process's total does not have yet */
-	int64_t small_bytes;                          /* live, of Python's small blocks */
-	uint64_t course_at, course_from, course_step; /* the step of the course where its last event was */
+	volatile uintptr_t inside;   /* where on the stack the hook is that is at work; 0: none */
+	struct agent_thread *thread; /* NULL: of the threads without one */
+	int64_t untold;              /* live bytes that the process's total does not have yet */
+	int64_t small_bytes;         /* live, of Python's small blocks */
+	struct wire_moment *course;  /* the step of the course where its last event was, if course_step is not 0 */
+	uint64_t course_from, course_step;
+	uint64_t now_ns;                        /* exact mode: the clock as it was read last, ... */
+	uint32_t now_left, now_events, now_run; /* ... and for how many events that is good (memory_exact.c) */
 	uint64_t random;
 	uint64_t gap; /* what countdown was when the thread's bytes were last counted */
 	/* Of an operator new at work: a block of about that size that malloc is asked for is its. ip 0: none. */
@@ -80,9 +84,10 @@ struct memory_state {
 	struct wire_memory *wire; /* in the wire file; NULL: memory is not profiled */
 	uint64_t period_bytes;    /* 0: exact */
 	uint32_t mode;
-	_Atomic int64_t slack;     /* bytes that a thread may keep to itself: 0 while there is one thread */
-	_Atomic bool python_waits; /* an interpreter was found whose allocators are not hooked */
-	wire_id blind;             /* node of allocations whose stack cannot be looked at */
+	_Atomic int64_t slack;        /* bytes that a thread may keep to itself: 0 while there is one thread */
+	_Atomic bool python_waits;    /* an interpreter was found whose allocators are not hooked */
+	_Atomic uint32_t codes_freed; /* Python code objects that were freed, of those that block_watch was told of */
+	wire_id blind;                /* node of allocations whose stack cannot be looked at */
 	struct memory_thread *_Atomic threads;
 };
 extern struct memory_state memory;
@@ -112,14 +117,18 @@ void memory_put_back(struct memory_thread *self, const void *at, enum memory_tak
 /* The same for maps, which are always recorded; `bytes` negative: unmapped. The site to keep for that, 0: none. */
 wire_id memory_mapped(struct memory_thread *self, int64_t bytes, unsigned kind, const struct memory_caller *caller);
 void memory_unmapped(struct memory_thread *self, wire_id site, uint64_t bytes);
-void memory_tell(struct memory_thread *self, int64_t bytes, uint64_t now); /* live bytes changed */
-void memory_set_slack(int64_t peak);                                       /* there is more than one thread */
+void memory_set_slack(int64_t peak); /* there is more than one thread */
 bool memory_enter(struct memory_thread *self, uintptr_t here);
 void memory_leave(struct memory_thread *self);
 struct memory_thread *memory_orphan(void); /* for a thread without a state: locked; NULL: not now */
 void memory_orphan_done(void);
 void memory_orphan_set(struct memory_thread *state);
 void memory_count(struct memory_thread *self); /* what the wrappers counted, into the record */
+
+/* memory_exact.c: the same, in exact mode, of a thread that has a record. */
+void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
+		     const struct memory_caller *caller);
+void exact_freed(struct memory_thread *self, const void *at);
 
 /* memory_site.c. NULL: no room. */
 struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind);
@@ -131,7 +140,8 @@ void site_restart(void); /* of a file */
 bool block_add(const void *at, const struct memory_block *block);
 bool block_take(const void *at, struct memory_block *out);
 bool block_peek(const void *at, struct memory_block *out);
-bool block_begin(bool is_libc); /* of a file; libc's malloc aligns better than others */
+bool block_watch(const void *at); /* its taking will be counted in memory.codes_freed; false: it is not there */
+bool block_begin(bool is_libc);   /* of a file; libc's malloc aligns better than others */
 /* Sampled mode: how many blocks there may be at addresses like this one; 255 stays. NULL is always one of them, so that whoever asks
  * here need not ask for that. */
 enum { BLOCK_FILTER = 1 << 13 };
@@ -162,6 +172,11 @@ uint64_t tick_ns(void);
 /* memory_resident.c */
 void resident_take(struct memory_thread *self, enum wire_resident_cause cause);
 bool resident_is_due(int64_t live_bytes, uint64_t now); /* claimed by the caller where true */
+extern _Atomic int64_t resident_due_bytes;              /* below it is not */
+static inline bool resident_may_be_due(int64_t live_bytes)
+{
+	return live_bytes >= atomic_load_explicit(&resident_due_bytes, memory_order_relaxed);
+}
 
 /* memory_domain.c */
 void domain_hook(void);      /* where the interpreter is there already */

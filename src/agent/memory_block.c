@@ -1,72 +1,43 @@
 /*
- * memory_block.c - which site a block is of, by its address: every live block in exact mode, the sampled ones otherwise.
- *
- * A shadow of the heap: every stretch of it in which a block begins has a leaf with one entry per address at which a block can
- * begin. Neighbours on the heap are neighbours in the shadow, which is what makes it fast.
- *
- *	address   | 17 bits: roots | 22 or 23: stretches | 4: entry in the leaf | 4 or 3: 0 |
- *	roots     one table of stretches per gigabyte
- *	stretch   number of its leaf, from 1; 0: none
- *	leaf      16 entries (site and birth, bytes and birth), in segments that are mapped as they are needed
- *
- * libc's blocks begin at multiples of 16, other allocators' small ones at multiples of 8. Blocks of 32 bytes need half as much
- * shadow as heap, of 1 KiB a sixteenth; leaves stay for the next blocks there.
- *
- * Two threads never add or take the same address at once: an allocator hands it to one at a time, it is added after the allocator
- * gave it and taken before it goes back. So only new leaves and tables are claimed by compare-and-swap. An address that is there
- * already when it is added was freed without our seeing it: it is taken over.
+ * memory_block.c - the shadow of the heap (memory_block.h): making it, and what of it is not in the way of every event.
  *
  * The memory is no child's (MADV_DONTFORK).
  */
-#include "agent/memory.h"
-#include "agent/sys.h"
+#include "agent/memory_block.h"
 
 #include <string.h>
 
 enum {
-	ROOT_SHIFT = 30,
-	ROOTS = 1 << (47 - ROOT_SHIFT),
-	ENTRY_BITS = 4,
-	ENTRIES = 1 << ENTRY_BITS,
+	ROOTS = 1 << (BLOCK_ADDRESS_BITS - BLOCK_ROOT_SHIFT),
 	SEGMENT_BITS = 16, /* leaves of a segment */
-	SEGMENTS = 1 << 14,
-	BORN_SHIFT = 8 /* births are kept in units of 256 ns */
+	SEGMENTS = 1 << 14
 };
 
-struct entry {
-	uint64_t site_born; /* site, lower half of the birth; 0: no block */
-	uint64_t bytes_born;
-};
-
-struct leaf {
-	struct entry entries[ENTRIES];
-};
+struct block_shadow block_shadow;
 
 static struct {
-	unsigned shift; /* of the addresses at which blocks begin */
-	_Atomic(_Atomic uint32_t *) *roots;
-	_Atomic(struct leaf *) *segments;
+	_Atomic(struct block_leaf *) *segments;
 	_Atomic uint32_t leaves;
-} shadow;
+} store;
 
 uint8_t block_filter[BLOCK_FILTER];
 
 bool block_begin(bool is_libc)
 {
-	shadow.shift = is_libc ? 4 : 3;
-	atomic_store(&shadow.leaves, 0);
+	block_shadow.shift = is_libc ? 4 : 3;
+	atomic_store(&store.leaves, 0);
 	memset(block_filter, 0, sizeof(block_filter)); /* what a child has is of its parent's blocks */
 	block_filter_keep(NULL);
-	shadow.roots = memory_map(ROOTS * sizeof(*shadow.roots));
-	shadow.segments = memory_map(SEGMENTS * sizeof(*shadow.segments));
-	return shadow.roots && shadow.segments;
+	block_shadow.roots = memory_map(ROOTS * sizeof(*block_shadow.roots));
+	store.segments = memory_map(SEGMENTS * sizeof(*store.segments));
+	return block_shadow.roots && store.segments;
 }
 
 /* ---- leaves */
 
 static size_t table_bytes(void)
 {
-	return (((size_t)1 << ROOT_SHIFT) >> (shadow.shift + ENTRY_BITS)) * sizeof(uint32_t);
+	return (((size_t)1 << BLOCK_ROOT_SHIFT) >> (block_shadow.shift + BLOCK_ENTRY_BITS)) * sizeof(block_stretch);
 }
 
 /* Puts new memory where there is none; NULL: no memory. */
@@ -81,49 +52,35 @@ static void *fill_in(_Atomic(void *) *place, size_t bytes)
 	return found ? found : fresh;
 }
 
-static struct leaf *leaf_at(uint32_t number)
+static struct block_leaf *new_leaf(void)
 {
-	struct leaf *segment = atomic_load_explicit(&shadow.segments[number >> SEGMENT_BITS], memory_order_acquire);
+	uint32_t number = atomic_fetch_add(&store.leaves, 1);
+	if (number >> SEGMENT_BITS >= SEGMENTS)
+		return NULL;
+	_Atomic(struct block_leaf *) *place = &store.segments[number >> SEGMENT_BITS];
+	struct block_leaf *segment = atomic_load(place);
+	if (!segment)
+		segment = fill_in((_Atomic(void *) *)place, sizeof(struct block_leaf) << SEGMENT_BITS);
 	return segment ? &segment[number & ((1U << SEGMENT_BITS) - 1)] : NULL;
 }
 
-__attribute__((noinline)) static struct leaf *make_leaf(_Atomic uint32_t *stretch)
-{
-	uint32_t number = atomic_fetch_add(&shadow.leaves, 1) + 1, none = 0;
-	if (number >> SEGMENT_BITS >= SEGMENTS)
-		return NULL;
-	if (!leaf_at(number) &&
-	    !fill_in((_Atomic(void *) *)&shadow.segments[number >> SEGMENT_BITS], sizeof(struct leaf) << SEGMENT_BITS))
-		return NULL;
-	return leaf_at(atomic_compare_exchange_strong(stretch, &none, number) ? number : none);
-}
-
-static inline _Atomic uint32_t *stretch_of(uintptr_t at, bool make)
-{
-	if (at >> 47)
-		return NULL;
-	_Atomic(_Atomic uint32_t *) *root = &shadow.roots[at >> ROOT_SHIFT];
-	_Atomic uint32_t *table = atomic_load_explicit(root, memory_order_acquire);
-	if (__builtin_expect(!table, 0)) {
-		table = make ? fill_in((_Atomic(void *) *)root, table_bytes()) : NULL;
-		if (!table)
-			return NULL;
-	}
-	return &table[(at & (((uintptr_t)1 << ROOT_SHIFT) - 1)) >> (shadow.shift + ENTRY_BITS)];
-}
-
-static inline struct entry *entry_of(const void *block, bool make)
+struct block_entry *block_make(const void *block)
 {
 	uintptr_t at = (uintptr_t)block;
-	_Atomic uint32_t *stretch = stretch_of(at, make);
-	uint32_t number = stretch ? atomic_load_explicit(stretch, memory_order_acquire) : 0;
-	struct leaf *leaf = number ? leaf_at(number) : NULL;
-	if (__builtin_expect(!leaf, 0)) {
-		leaf = make && stretch ? make_leaf(stretch) : NULL;
-		if (!leaf)
-			return NULL;
-	}
-	return &leaf->entries[at >> shadow.shift & (ENTRIES - 1)];
+	if (at >> BLOCK_ADDRESS_BITS)
+		return NULL;
+	_Atomic(block_stretch *) *root = &block_shadow.roots[at >> BLOCK_ROOT_SHIFT];
+	if (!atomic_load(root) && !fill_in((_Atomic(void *) *)root, table_bytes()))
+		return NULL;
+	struct block_entry *found = block_find(block);
+	if (found)
+		return found;
+	struct block_leaf *leaf = new_leaf(), *none = NULL;
+	size_t entry = (at & (((uintptr_t)1 << BLOCK_ROOT_SHIFT) - 1)) >> block_shadow.shift;
+	if (!leaf)
+		return NULL;
+	atomic_compare_exchange_strong(&atomic_load(root)[entry >> BLOCK_ENTRY_BITS], &none, leaf);
+	return block_find(block);
 }
 
 /* ---- blocks */
@@ -145,40 +102,45 @@ void block_filter_keep(const void *at)
 
 bool block_add(const void *at, const struct memory_block *block)
 {
-	struct entry *entry = entry_of(at, true);
-	if (!entry)
+	struct block_entry *entry = block_find(at);
+	if (!entry && !(entry = block_make(at)))
 		return false;
-	uint64_t born = block->born >> BORN_SHIFT;
-	entry->site_born = block->site | born << 32;
-	entry->bytes_born = block->bytes | born >> 32 << 48;
+	block_write(entry, block->site, block->bytes, block->born);
 	if (memory.period_bytes)
 		filter_change(at, 1);
 	return true;
 }
 
-static inline void read_entry(const struct entry *entry, struct memory_block *out)
+/* The entry of a block that is there; NULL: it is not. */
+static struct block_entry *find_block(const void *at)
 {
-	out->site = (uint32_t)entry->site_born;
-	out->bytes = entry->bytes_born & 0xFFFFFFFFFFFFULL;
-	out->born = (entry->bytes_born >> 48 << 32 | entry->site_born >> 32) << BORN_SHIFT;
+	struct block_entry *entry = block_find(at);
+	return entry && entry->site_born ? entry : NULL;
 }
 
 bool block_peek(const void *at, struct memory_block *out)
 {
-	const struct entry *entry = entry_of(at, false);
-	if (!entry || !entry->site_born)
-		return false;
-	read_entry(entry, out);
-	return true;
+	const struct block_entry *entry = find_block(at);
+	if (entry)
+		block_read(entry, out);
+	return entry;
+}
+
+bool block_watch(const void *at)
+{
+	struct block_entry *entry = find_block(at);
+	if (entry && !(entry->bytes_born & BLOCK_WATCHED))
+		entry->bytes_born |= BLOCK_WATCHED;
+	return entry;
 }
 
 bool block_take(const void *at, struct memory_block *out)
 {
-	struct entry *entry = entry_of(at, false);
-	if (!entry || !entry->site_born)
+	struct block_entry *entry = find_block(at);
+	if (!entry)
 		return false;
-	read_entry(entry, out);
-	entry->site_born = 0;
+	block_read(entry, out);
+	block_clear(entry);
 	if (memory.period_bytes)
 		filter_change(at, -1);
 	return true;

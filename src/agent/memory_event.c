@@ -1,20 +1,16 @@
 /*
  * memory_event.c - an allocation or a free becomes counts: of its site, of the process, of its peak and its course.
  *
- * Everything here is a fixed number of steps. Order matters for the peak: what is allocated is in its site before the process's
- * total tells of it, what is freed is off the total before it is off its site. So when the total first falls after a rise, which
- * is when the peak's number goes up, no site has lost anything of the peak; and a site that sees a new number copies what it
- * has before it changes it.
+ * Everything here is a fixed number of steps. What the counts are, and in which order they change: memory_count.h. Where every event
+ * is recorded, memory_exact.c does the same in fewer steps.
  *
  * A program's signal handler may interrupt a hook and allocate: that is counted in the totals, and in no site. `inside` has where
  * on the stack the hook was, so that one that was left by a jump is known: whoever comes from further up was not called by it.
  */
-#include "agent/memory.h"
+#include "agent/memory_count.h"
 #include "agent/sys.h"
 
 enum {
-	CALL_UNIT = 256,
-	PYTHON_SMALL = 512, /* bytes of the largest block that CPython keeps in its arenas */
 	ORPHAN_TRIES = 1000,
 	/* A thread keeps to itself a thousandth of the peak, within limits. */
 	SLACK_SHIFT = 10,
@@ -24,12 +20,6 @@ enum {
 
 static atomic_flag orphan_lock = ATOMIC_FLAG_INIT;
 static struct memory_thread *orphan;
-
-static inline void raise_by(_Atomic uint64_t *counter, uint64_t amount)
-{
-	uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
-	atomic_store_explicit(counter, before + amount, memory_order_relaxed);
-}
 
 /* ---- who may */
 
@@ -91,35 +81,24 @@ static void fold_course(struct wire_memory *wire, uint64_t step)
 	atomic_store(&wire->course_step_ns, step * 2);
 }
 
-/* The step of the course that a moment is in. Most are in the one of the moment before, which saves a division. */
-static uint64_t course_place(struct memory_thread *self, uint64_t since, uint64_t step)
-{
-	if (since - self->course_from >= step || self->course_step != step) {
-		self->course_at = since / step;
-		self->course_from = self->course_at * step;
-		self->course_step = step;
-	}
-	return self->course_at;
-}
-
-static void note_course(struct memory_thread *self, uint64_t live, uint64_t now)
+struct wire_moment *course_move(struct memory_thread *self, uint64_t now)
 {
 	struct wire_memory *wire = memory.wire;
 	uint64_t step = atomic_load_explicit(&wire->course_step_ns, memory_order_relaxed);
+	self->course_step = 0;
 	if (!step || now < wire->course_start_ns)
-		return;
-	uint64_t at = course_place(self, now - wire->course_start_ns, step);
-	while (__builtin_expect(at >= WIRE_COURSE_STEPS, 0)) {
+		return NULL;
+	uint64_t since = now - wire->course_start_ns;
+	while (since / step >= WIRE_COURSE_STEPS) {
 		fold_course(wire, step);
 		step = atomic_load_explicit(&wire->course_step_ns, memory_order_relaxed);
 		if (!step)
-			return;
-		at = course_place(self, now - wire->course_start_ns, step);
+			return NULL;
 	}
-	struct wire_moment *moment = &wire->course[at];
-	if (live >= atomic_load_explicit(&moment->most, memory_order_relaxed))
-		atomic_store_explicit(&moment->most, live + 1, memory_order_relaxed);
-	atomic_store_explicit(&moment->last, live + 1, memory_order_relaxed);
+	self->course_from = wire->course_start_ns + since / step * step;
+	self->course_step = step;
+	self->course = &wire->course[since / step];
+	return self->course;
 }
 
 void memory_set_slack(int64_t peak)
@@ -132,7 +111,7 @@ void memory_set_slack(int64_t peak)
 	atomic_store_explicit(&memory.slack, slack, memory_order_relaxed);
 }
 
-static void note_rise(struct wire_memory *wire, int64_t live, uint64_t now)
+void count_rise(struct wire_memory *wire, int64_t live, uint64_t now)
 {
 	int64_t peak = atomic_load_explicit(&wire->peak_bytes, memory_order_relaxed);
 	while (live > peak)
@@ -146,110 +125,25 @@ static void note_rise(struct wire_memory *wire, int64_t live, uint64_t now)
 		}
 }
 
-void memory_tell(struct memory_thread *self, int64_t bytes, uint64_t now)
-{
-	struct wire_memory *wire = memory.wire;
-	int64_t untold = self->untold + bytes, slack = atomic_load_explicit(&memory.slack, memory_order_relaxed);
-	if (untold > -slack && untold < slack) {
-		self->untold = untold;
-		return;
-	}
-	self->untold = 0;
-	if (!untold)
-		return;
-	if (untold < 0 && atomic_load_explicit(&wire->is_rising, memory_order_relaxed) &&
-	    atomic_exchange(&wire->is_rising, 0))
-		atomic_fetch_add(&wire->peak_number, 1);
-	/* Alone, there is nobody to be kept out. */
-	int64_t live = slack ? atomic_fetch_add_explicit(&wire->live_bytes, untold, memory_order_relaxed) + untold
-			     : atomic_load_explicit(&wire->live_bytes, memory_order_relaxed) + untold;
-	if (!slack)
-		atomic_store_explicit(&wire->live_bytes, live, memory_order_relaxed);
-	if (untold > 0)
-		note_rise(wire, live, now);
-	note_course(self, live > 0 ? (uint64_t)live : 0, now);
-}
-
 /* ---- a site */
-
-/* What one block counts for. */
-struct worth {
-	uint64_t bytes, calls;
-	double variance;
-	int32_t samples;
-};
 
 static struct worth worth_of(uint64_t bytes, unsigned kind)
 {
 	if (!memory.period_bytes)
-		return (struct worth){bytes, 1, 0, 0};
+		return (struct worth){.bytes = bytes, .calls = 1, .whole = 1};
 	if (kind > WIRE_HEAP_LAST)
-		return (struct worth){bytes, CALL_UNIT, 0, 0};
+		return (struct worth){.bytes = bytes, .calls = CALL_UNIT, .whole = 1};
 	double p = draw_probability(bytes, memory.period_bytes), share = (double)bytes / p;
 	double periods = share / (double)memory.period_bytes;
-	return (struct worth){(uint64_t)(share + 0.5), (uint64_t)(CALL_UNIT / p + 0.5), (1 - p) * periods * periods, 1};
-}
-
-static inline void count_one(uint32_t *count, uint64_t calls)
-{
-	uint64_t more = memory.period_bytes ? (calls + CALL_UNIT / 2) / CALL_UNIT : calls;
-	*count = *count + more < UINT32_MAX ? (uint32_t)(*count + more) : UINT32_MAX;
-}
-
-static inline void keep_peak(struct wire_site *site)
-{
-	uint32_t number = atomic_load_explicit(&memory.wire->peak_number, memory_order_relaxed);
-	if (site->peak_number == number)
-		return;
-	site->peak_bytes = site->live_bytes;
-	site->peak_calls = site->live_calls;
-	site->peak_samples = site->live_samples;
-	site->peak_variance = site->live_variance;
-	site->peak_number = number;
-}
-
-static void site_gains(struct wire_site *site, const struct worth *worth, uint64_t bytes)
-{
-	keep_peak(site);
-	site->allocated_bytes += worth->bytes;
-	site->allocated_calls += worth->calls;
-	site->live_bytes += (int64_t)worth->bytes;
-	site->live_calls += (int64_t)worth->calls;
-	count_one(&site->sizes[wire_size_bucket(bytes)], worth->calls);
-	if (!worth->samples)
-		return;
-	site->samples++;
-	site->live_samples++;
-	site->variance += worth->variance;
-	site->live_variance += worth->variance;
-}
-
-static void site_loses(struct wire_site *site, const struct worth *worth)
-{
-	keep_peak(site);
-	site->live_bytes -= (int64_t)worth->bytes;
-	site->live_calls -= (int64_t)worth->calls;
-	if (!worth->samples)
-		return;
-	site->live_samples--;
-	site->live_variance -= worth->variance;
-}
-
-/* The calling thread's own account of `id`: the site, or its mirror. */
-static struct wire_site *account_of(struct memory_thread *self, uint64_t id)
-{
-	struct wire_site *site = file_at((wire_id)id);
-	if (!site || site->writer == self->number)
-		return site;
-	return site_mirror(self, site);
+	uint64_t calls = (uint64_t)(CALL_UNIT / p + 0.5);
+	return (struct worth){.bytes = (uint64_t)(share + 0.5),
+			      .calls = calls,
+			      .whole = (calls + CALL_UNIT / 2) / CALL_UNIT,
+			      .variance = (1 - p) * periods * periods,
+			      .samples = 1};
 }
 
 /* ---- events */
-
-static bool is_small(const struct wire_site *site, uint64_t bytes)
-{
-	return bytes <= PYTHON_SMALL && (site->kind == WIRE_HEAP_PYTHON_OBJECT || site->kind == WIRE_HEAP_PYTHON_MEM);
-}
 
 static void record_block(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
 			 const struct memory_caller *caller)
@@ -265,9 +159,9 @@ static void record_block(struct memory_thread *self, const void *at, size_t byte
 	}
 	struct worth worth = worth_of(bytes, kind);
 	site_gains(site, &worth, bytes);
-	if (is_small(site, bytes))
+	if (is_small_block(site, bytes))
 		self->small_bytes += (int64_t)bytes;
-	memory_tell(self, (int64_t)worth.bytes, now);
+	count_live(self, (int64_t)worth.bytes, now);
 	if (__builtin_expect(resident_is_due(atomic_load_explicit(&memory.wire->live_bytes, memory_order_relaxed), now),
 			     0))
 		resident_take(self, WIRE_RESIDENT_GROWTH);
@@ -277,7 +171,8 @@ static void record_block(struct memory_thread *self, const void *at, size_t byte
 void memory_count(struct memory_thread *self)
 {
 	uint64_t calls = self->calls, frees = self->frees;
-	if (!self->record)
+	/* Exact counts are in the record at once. */
+	if (!self->record || !memory.period_bytes)
 		return;
 	raise_by(&self->record->allocated_calls, calls - self->told_calls);
 	raise_by(&self->record->freed_calls, frees - self->told_frees);
@@ -304,6 +199,10 @@ static void count_allocated(struct memory_thread *self, size_t bytes)
 void memory_allocated(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
 		      const struct memory_caller *caller)
 {
+	if (self->mode == MEMORY_EXACT && self->record) {
+		exact_allocated(self, at, bytes, kind, caller);
+		return;
+	}
 	if (self->mode != MEMORY_EXACT && self->mode != MEMORY_SAMPLED)
 		return;
 	self->last = at;
@@ -334,20 +233,16 @@ static void lose_block(struct memory_thread *self, const struct memory_block *bl
 	if (!site)
 		return;
 	struct worth worth = worth_of(block->bytes, site->kind);
-	if (is_small(site, block->bytes))
+	if (is_small_block(site, block->bytes))
 		self->small_bytes -= (int64_t)block->bytes;
-	memory_tell(self, -(int64_t)worth.bytes, now);
-	site = account_of(self, block->site);
+	count_live(self, -(int64_t)worth.bytes, now);
+	site = account_of(self, site);
 	if (!site) {
 		atomic_fetch_add_explicit(&memory.wire->lost_calls, 1, memory_order_relaxed);
 		return;
 	}
 	site_loses(site, &worth);
-	count_one(&site->lifetimes[wire_lifetime_bucket(now > block->born ? now - block->born : 0)], worth.calls);
-	if (!is_temporary)
-		return;
-	site->temporary_bytes += worth.bytes;
-	site->temporary_calls += worth.calls;
+	site_ends(site, &worth, now > block->born ? now - block->born : 0, is_temporary);
 }
 
 static void count_freed(struct memory_thread *self, const struct memory_block *block)
@@ -356,10 +251,14 @@ static void count_freed(struct memory_thread *self, const struct memory_block *b
 		raise_by(&memory.wire->orphan_frees, 1);
 		return;
 	}
-	if (self->mode == MEMORY_EXACT && block)
+	if (memory.period_bytes) {
+		self->frees++;
+		memory_count(self);
+		return;
+	}
+	raise_by(&self->record->freed_calls, 1);
+	if (block)
 		raise_by(&self->record->freed_bytes, block->bytes);
-	self->frees++;
-	memory_count(self);
 }
 
 enum memory_taken memory_take(struct memory_thread *self, const void *at, struct memory_block *out)
@@ -373,15 +272,13 @@ enum memory_taken memory_take(struct memory_thread *self, const void *at, struct
 	return found ? MEMORY_TAKEN : MEMORY_UNKNOWN;
 }
 
-/* Nothing was allocated since. Threads without a record always come here, and do not count. */
-static bool is_newest(const struct memory_thread *self, const void *at)
-{
-	return at == self->last && self->calls == self->last_calls;
-}
-
 void memory_freed(struct memory_thread *self, const void *at)
 {
 	struct memory_block block;
+	if (self->mode == MEMORY_EXACT && self->record) {
+		exact_freed(self, at);
+		return;
+	}
 	if (memory_take(self, at, &block) != MEMORY_TAKEN)
 		return;
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -406,9 +303,11 @@ void memory_put_back(struct memory_thread *self, const void *at, enum memory_tak
 {
 	if (taken == MEMORY_NOT_TAKEN)
 		return;
-	if (self->record) {
+	if (self->record && memory.period_bytes) {
 		self->frees--;
 		memory_count(self);
+	} else if (self->record) {
+		raise_by(&self->record->freed_calls, -1ULL);
 	}
 	if (taken == MEMORY_UNKNOWN) {
 		if (self->mode == MEMORY_EXACT)
@@ -431,7 +330,7 @@ wire_id memory_mapped(struct memory_thread *self, int64_t bytes, unsigned kind, 
 	site_gains(site, &worth, (uint64_t)bytes);
 	atomic_fetch_add(&memory.wire->kind_bytes[kind], bytes);
 	if (kind <= WIRE_COUNTED_LAST)
-		memory_tell(self, bytes, tick_ns());
+		count_live(self, bytes, tick_ns());
 	return file_id(site);
 }
 
@@ -443,8 +342,8 @@ void memory_unmapped(struct memory_thread *self, wire_id id, uint64_t bytes)
 	struct worth worth = worth_of(bytes, site->kind);
 	atomic_fetch_sub(&memory.wire->kind_bytes[site->kind], (int64_t)bytes);
 	if (site->kind <= WIRE_COUNTED_LAST)
-		memory_tell(self, -(int64_t)bytes, tick_ns());
-	site = account_of(self, id);
+		count_live(self, -(int64_t)bytes, tick_ns());
+	site = account_of(self, site);
 	if (site)
 		site_loses(site, &worth);
 }

@@ -1,5 +1,5 @@
 /*
- * memory_line.c - the first instruction of an instruction's line, so that a line is one place, however many calls it has.
+ * memory_line.c - the instructions of an instruction's line, so that a line is one place, however many calls it has.
  *
  * A function that calls itself twice in one line would else have twice as many stacks at each depth. The table of lines is read from the
  * record of the code object in the wire file, which has a copy of it. It is that of Python 3.11 and later: entries of a first byte
@@ -54,32 +54,54 @@ static struct table open_table(const struct wire_code *code)
 	return (struct table){.at = text, .end = text + code->line_bytes};
 }
 
-static uint32_t find_start(const struct wire_code *code, uint32_t offset)
+struct stretch {
+	int64_t line;
+	uint32_t low, high;
+};
+
+/* The entries around `offset` that follow each other and are of one line. False: it is of none. */
+static bool find_stretch(const struct wire_code *code, uint32_t offset, struct stretch *out)
 {
-	struct table table = open_table(code);
-	do {
-		if (!next_entry(&table))
-			return offset;
-	} while (table.next <= offset);
-	if (!table.has_line)
-		return offset;
-	int64_t line = table.line;
-	for (table = open_table(code); next_entry(&table);)
-		if (table.has_line && table.line == line)
-			return table.start;
-	return offset;
+	bool has_line = false;
+	*out = (struct stretch){0};
+	for (struct table table = open_table(code); next_entry(&table);) {
+		if (!has_line || !table.has_line || table.line != out->line) {
+			if (out->high > offset)
+				break;
+			has_line = table.has_line;
+			out->line = table.line;
+			out->low = table.start;
+		}
+		out->high = table.next;
+	}
+	return has_line && offset >= out->low && offset < out->high;
 }
 
-uint64_t stack_line(struct memory_stack *stack, uint64_t value)
+static struct stack_line find_line(const struct wire_code *code, uint64_t value)
+{
+	uint32_t offset = (uint32_t)value;
+	struct stretch stretch;
+	if (!find_stretch(code, offset, &stretch))
+		return (struct stack_line){value, offset, offset, offset + 1};
+	struct stack_line line = {value, stretch.low, stretch.low, stretch.high};
+	for (struct table table = open_table(code); next_entry(&table);)
+		if (table.has_line && table.line == stretch.line) {
+			line.start = table.start;
+			break;
+		}
+	return line;
+}
+
+const struct stack_line *stack_line(struct memory_stack *stack, uint64_t value)
 {
 	struct stack_line *known = &stack->line[value * 0x9E3779B97F4A7C15ULL >> 54];
 	if (known->value != value) {
 		const struct wire_code *code = file_at((wire_id)(value >> 32));
 		if (!code)
-			return value;
-		*known = (struct stack_line){value, find_start(code, (uint32_t)value)};
+			return NULL;
+		*known = find_line(code, value);
 	}
-	return value >> 32 << 32 | known->start;
+	return known;
 }
 
 _Static_assert(STACK_LINES == 1 << (64 - 54), "the hash gives as many bits as there are lines");

@@ -115,13 +115,23 @@ static bool understand(struct memory_stack *stack, struct agent_thread *thread, 
 	if (!frame->code)
 		return true;
 	wire_id record = record_of(stack, thread, frame->code);
+	if (!record)
+		return false;
 	intptr_t offset = (intptr_t)(frame->instruction - (frame->code + python.at.code_code));
+	frame->first = frame->instruction;
+	frame->span = 1;
 	if (record == PYTHON_SHIM)
-		frame->value = 0;
-	else
-		frame->value = stack_line(stack, (uint64_t)record << 32 |
-							 (uint64_t)(offset > 0 && offset < OFFSET_MOST ? offset : 0));
-	return record != 0;
+		return true;
+	frame->value = (uint64_t)record << 32 | (uint64_t)(offset > 0 && offset < OFFSET_MOST ? offset : 0);
+	const struct stack_line *line = stack_line(stack, frame->value);
+	if (!line)
+		return true;
+	if (offset >= line->low && offset < line->high) {
+		frame->first -= (uintptr_t)offset - line->low;
+		frame->span = line->high - line->low;
+	}
+	frame->value = frame->value >> 32 << 32 | line->start;
+	return true;
 }
 
 /* ---- the frames before */
@@ -200,8 +210,8 @@ static bool is_state_known(const struct memory_stack *stack)
 {
 	/* What is unloaded is forgotten with the epoch; until then the loader says what it is about to do. */
 	return stack->state && *(volatile const int *)&_r_debug.r_state != RT_DELETE &&
-	       python_word(python.current) == stack->state &&
-	       python_word(stack->state + python.at.state_thread) == (uintptr_t)pthread_self() &&
+	       python_current() == stack->state &&
+	       python_word(stack->state + python.at.state_thread) == stack->pthread &&
 	       python_word(python.runtime + python.at.runtime_interpreters) == stack->interpreter &&
 	       !python_word(stack->interpreter + python.at.interp_next);
 }
@@ -215,11 +225,18 @@ static uintptr_t state_now(struct memory_stack *stack)
 	if (state && python_outer_states(state, outer, 1))
 		return 1;
 	uintptr_t newest = python.runtime ? python_follow(python.runtime + python.at.runtime_interpreters) : 0;
-	if (newest && python.current && python.tls == PYTHON_TLS_NONE) {
+	if (newest && (python.current || python.tls != PYTHON_TLS_NONE)) {
 		stack->state = state;
 		stack->interpreter = newest;
+		stack->pthread = (uintptr_t)pthread_self();
 	}
 	return state;
+}
+
+uintptr_t stack_frame(const struct memory_stack *stack)
+{
+	bool known = stack_has_python() && python.at.minor >= FIRST_MINOR && is_state_known(stack);
+	return known ? first_place(stack->state).frame : 0;
 }
 
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread)

@@ -17,19 +17,19 @@
 
 enum { GROWTH_LEAST = 4 << 20, GROWTH_EVERY_NS = 100000000, GROWTH_PART = 100, LINE_MOST = 512 };
 
-static _Atomic int64_t due_bytes = GROWTH_LEAST;
+_Atomic int64_t resident_due_bytes = GROWTH_LEAST;
 static _Atomic uint64_t due_ns;
 
 bool resident_is_due(int64_t live_bytes, uint64_t now)
 {
-	if (live_bytes < atomic_load_explicit(&due_bytes, memory_order_relaxed))
+	if (live_bytes < atomic_load_explicit(&resident_due_bytes, memory_order_relaxed))
 		return false;
 	uint64_t when = atomic_load_explicit(&due_ns, memory_order_relaxed);
-	int64_t due = atomic_load_explicit(&due_bytes, memory_order_relaxed);
+	int64_t due = atomic_load_explicit(&resident_due_bytes, memory_order_relaxed);
 	bool has_doubled = live_bytes >= due + due / 2;
 	if ((now < when && !has_doubled) || !atomic_compare_exchange_strong(&due_ns, &when, now + GROWTH_EVERY_NS))
 		return false;
-	atomic_store(&due_bytes, live_bytes + live_bytes / 4);
+	atomic_store(&resident_due_bytes, live_bytes + live_bytes / 4);
 	return true;
 }
 

@@ -26,7 +26,10 @@ enum { PAGE = 4096, ADDRESS_BITS = 47, FULL_PAGES = (56 << 20) / WIRE_PAGE };
 
 struct memory_stack *stack_new(void)
 {
-	return memory_map(sizeof(struct memory_stack));
+	struct memory_stack *stack = memory_map(sizeof(*stack));
+	if (stack && !memory.period_bytes)
+		stack->memos = memo_new();
+	return stack;
 }
 
 void stack_forget(struct memory_stack *stack)
@@ -39,8 +42,7 @@ void stack_forget(struct memory_stack *stack)
 	memset(stack->child, 0, sizeof(stack->child));
 	memset(stack->code, 0, sizeof(stack->code));
 	memset(stack->line, 0, sizeof(stack->line));
-	memset(stack->memo, 0, sizeof(stack->memo));
-	stack->eval = 0;
+	memo_forget(stack->memos);
 	stack->state = 0;
 }
 
@@ -166,6 +168,7 @@ static void append_fresh(struct memory_stack *stack, unsigned fresh)
 		frame->slot = from->slot;
 		frame->fp_slot = from->fp_slot;
 		frame->flags = flags | (outer ? STACK_FP_MATTERS : 0);
+		frame->words = NULL;
 	}
 }
 
@@ -323,48 +326,6 @@ static wire_id lay_steps(struct memory_stack *stack, struct agent_thread *thread
 	return lay.pythons == stack->pythons ? lay.node : 0;
 }
 
-/* ---- calls that were seen before */
-
-/* The node of the newest Python frame, where the evaluation function that runs it is still the one known. 0: it is not. What is known of
- * the stack ends there then. */
-static wire_id newest_python(struct memory_stack *stack, struct agent_thread *thread)
-{
-	unsigned eval = stack->eval, call = stack->eval_call;
-	take_back(stack);
-	if (stack->sound_pythons <= call || stack->steps == 0)
-		return 0;
-	for (unsigned i = stack->sound_pythons; i < stack->pythons; i++)
-		if (!stack->python[i].code)
-			return 0;
-	const struct stack_step *last = &stack->step[stack->steps - 1];
-	struct lay lay = {stack, thread, last->node, last->natives, last->pythons};
-	if (lay.natives == eval && lay.pythons == call) {
-		lay.natives = eval + 1;
-		lay.pythons = call + 1;
-	}
-	if (lay.natives != eval + 1 || lay.pythons <= call || !lay_python(&lay))
-		return 0;
-	last = &stack->step[stack->steps - 1];
-	return !last->is_native && last->natives == eval + 1 ? lay.node : 0;
-}
-
-/* The site of a call like one before: out of the same evaluation function, by the same way. NULL: it has to be walked. */
-static struct wire_site *recall(struct memory_stack *stack, struct agent_thread *thread,
-				const struct memory_caller *caller, unsigned kind)
-{
-	unsigned eval = stack->eval;
-	if (!eval || eval >= stack->natives || caller->sp < thread->stack_low || caller->sp >= stack->native[eval].sp ||
-	    sound_until(stack->native, eval) != eval)
-		return NULL;
-	stack->natives = stack->sound_natives = eval + 1;
-	if (!stack_walk_python(stack, thread)) {
-		stack->natives = stack->pythons = stack->steps = 0;
-		return NULL;
-	}
-	wire_id parent = newest_python(stack, thread);
-	return parent ? stack_remembered(stack, caller, parent, kind) : NULL;
-}
-
 /* ---- all of it */
 
 static wire_id ask_all(struct memory_thread *self)
@@ -436,11 +397,11 @@ struct wire_site *stack_site(struct memory_thread *self, const struct memory_cal
 	struct memory_stack *stack = self->stack;
 	if (!make_ready(stack, self->thread))
 		return site_find(self, memory.blind, kind);
-	struct wire_site *site = recall(stack, self->thread, caller, kind);
+	struct wire_site *site = memo_find(stack, caller, kind);
 	if (__builtin_expect(site != NULL, 1))
 		return site;
 	site = site_find(self, walk_all(self, caller), kind);
 	if (site)
-		stack_remember(stack, caller, kind, site);
+		memo_keep(stack, caller, kind, site);
 	return site;
 }

@@ -7,15 +7,7 @@
 
 #include "agent/memory.h"
 
-enum {
-	STACK_FRAMES = 1000,
-	STACK_RULES = 2048,
-	STACK_CHILDREN = 16384,
-	STACK_CODES = 512,
-	STACK_LINES = 1024,
-	STACK_MEMOS = 1024,
-	STACK_WORDS = 13 /* of a memo */
-};
+enum { STACK_FRAMES = 1000, STACK_RULES = 2048, STACK_CHILDREN = 16384, STACK_CODES = 512, STACK_LINES = 1024 };
 
 enum stack_flag {
 	STACK_FP_MATTERS = 1, /* further out, something was found by this frame's fp */
@@ -32,6 +24,7 @@ struct stack_native {
 	uintptr_t ip, sp, fp;
 	uintptr_t slot, fp_slot; /* where the caller's ip and fp were read; fp_slot 0: the frame does not save it */
 	uint64_t flags;
+	const struct memo_words *words; /* of memory_memo.c; NULL: none yet */
 };
 
 /* A Python frame, or the begin of a call of the evaluation function (code 0), which lies before the frames that it runs. */
@@ -40,6 +33,10 @@ struct stack_python {
 	uintptr_t code, instruction;
 	uintptr_t before; /* the frame's caller, whatever runs it */
 	uint64_t value;   /* of the node */
+	uintptr_t
+		first; /* instructions of the same line as its own, which give the same value: [first, first + span) */
+	uint64_t span;
+	const struct memo_frame *seen; /* of memory_memo.c; NULL: none yet */
 };
 
 /* Of both together: how many of either there are up to here. */
@@ -68,21 +65,10 @@ struct stack_code {
 	wire_id record;
 };
 
-/* Where the line begins that an instruction is of. */
+/* Where the line begins that an instruction is of, and the instructions around it that are all of that line, [low, high). */
 struct stack_line {
 	uint64_t value; /* of a node: code and offset; 0: none */
-	uint32_t start;
-};
-
-/* A call of an allocator out of a Python frame, as it was seen before: the native frames from there on. */
-struct stack_memo {
-	uintptr_t ip, sp, fp; /* fp 0: it does not matter */
-	wire_id parent;       /* node of the Python frame */
-	uint16_t kind, words;
-	struct wire_site *site;
-	struct {
-		uintptr_t slot, value;
-	} word[STACK_WORDS]; /* what is read on the way to the evaluation function's caller */
+	uint32_t start, low, high;
 };
 
 struct memory_stack {
@@ -91,9 +77,8 @@ struct memory_stack {
 	bool is_used; /* there is something to forget: untouched, it is no memory yet */
 	unsigned natives, pythons, steps;
 	unsigned sound_natives, sound_pythons; /* that the stack before had, too */
-	/* The innermost evaluation function that runs Python frames: its native frame, 0: none; and where its call begins in `python`. */
-	unsigned eval, eval_call;
-	uintptr_t state, interpreter; /* of Python, as they were found; the only ones of this thread */
+	uintptr_t state, interpreter;          /* of Python, as they were found; the only ones of this thread */
+	uintptr_t pthread;                     /* the thread, as Python calls it */
 	struct stack_native native[STACK_FRAMES], fresh_native[STACK_FRAMES];
 	struct stack_python python[STACK_FRAMES], fresh_python[STACK_FRAMES];
 	struct stack_step step[2 * STACK_FRAMES];
@@ -101,24 +86,27 @@ struct memory_stack {
 	struct stack_child child[STACK_CHILDREN];
 	struct stack_code code[STACK_CODES];
 	struct stack_line line[STACK_LINES];
-	struct stack_memo memo[STACK_MEMOS];
+	struct stack_memos *memos; /* NULL: none are kept */
 };
 
 typedef uintptr_t __attribute__((may_alias)) stack_word;
 
-/* memory_memo.c. The site of a call that was made out of the Python frame `parent` before; NULL: none is known. And the stack that
- * was just laid, for the next time. */
-struct wire_site *stack_remembered(struct memory_stack *stack, const struct memory_caller *caller, wire_id parent,
-				   unsigned kind);
-void stack_remember(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind,
-		    struct wire_site *site);
+/* memory_memo.c. NULL: no memory. */
+struct stack_memos *memo_new(void);
+void memo_forget(struct stack_memos *memos);
+/* The site of a call out of a Python frame that was seen before; NULL: it has to be walked. */
+struct wire_site *memo_find(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind);
+/* The stack that was just laid, for the next time. */
+void memo_keep(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind, struct wire_site *site);
 
-/* memory_line.c. `value` of a node with the offset of its line's first instruction. */
-uint64_t stack_line(struct memory_stack *stack, uint64_t value);
+/* memory_line.c. Of the `value` of a node, until the next call; NULL: not known. */
+const struct stack_line *stack_line(struct memory_stack *stack, uint64_t value);
 
 /* memory_python.c. Brings stack->python up to date. False: in a way that only the general functions can read. */
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread);
 bool stack_has_python(void);
+/* The frame that the calling thread is at; 0: none, or not known for sure. */
+uintptr_t stack_frame(const struct memory_stack *stack);
 /* Whether an address is in the evaluation function. */
 bool stack_is_eval(uintptr_t pc);
 

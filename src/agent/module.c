@@ -94,6 +94,12 @@ static bool find_object(uintptr_t pc, struct object *object)
 }
 #endif
 
+bool module_holds(uintptr_t at)
+{
+	struct object object;
+	return find_object(at, &object);
+}
+
 /* ---- the table */
 
 static unsigned slot_of(uintptr_t start, unsigned probe)

@@ -17,6 +17,9 @@ struct module_view {
  * thread->window may be another afterwards. */
 bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *view);
 
+/* Whether an address is in a loaded object, its data included. */
+bool module_holds(uintptr_t at);
+
 /* module_generation that does not end at 65535: what caches of addresses compare. */
 uint32_t module_epoch(void);
 

@@ -165,6 +165,8 @@ bool python_debug_offsets(struct python_offsets *at, const uint64_t *words, unsi
 /* python_state.c. The state with which the calling thread runs Python, 0: none. */
 enum python_lock { PYTHON_LOCK_UNKNOWN, PYTHON_LOCK_HELD, PYTHON_LOCK_NOT_HELD };
 uintptr_t python_state(enum python_lock *lock);
+/* What stands where the state is named that runs now, unchecked; 0: none, or not known where. */
+uintptr_t python_current(void);
 /* Further states of this thread, of other interpreters, which `state` runs inside of; innermost first. */
 unsigned python_outer_states(uintptr_t state, uintptr_t *out, unsigned most);
 

@@ -77,6 +77,13 @@ static bool stop_at_own(uintptr_t state, void *context)
 	return false;
 }
 
+uintptr_t python_current(void)
+{
+	if (python.tls != PYTHON_TLS_NONE)
+		return tls_read();
+	return python.current ? python_word(python.current) : 0;
+}
+
 uintptr_t python_state(enum python_lock *lock)
 {
 	uintptr_t state = state_bound(), current = 0;
