@@ -9,7 +9,7 @@
  *	stretch   number of its leaf, from 1; 0: none
  *	leaf      16 entries (site and birth, bytes and birth), in segments that are mapped as they are needed
  *
- * libc's blocks begin at multiples of 16, other allocators' small ones at multiples of 8. Blocks of 32 bytes need half as much
+ * libc's blocks begin at multiples of 16, other allocators' small ones, and those of Python up to 3.6, at multiples of 8. Blocks of 32 bytes need half as much
  * shadow as heap, of 1 KiB a sixteenth; leaves stay for the next blocks there.
  *
  * Two threads never add or take the same address at once: an allocator hands it to one at a time, it is added after the allocator
@@ -51,9 +51,9 @@ static struct {
 
 uint8_t block_filter[BLOCK_FILTER];
 
-bool block_begin(bool is_libc)
+bool block_begin(bool is_wide)
 {
-	shadow.shift = is_libc ? 4 : 3;
+	shadow.shift = is_wide ? 4 : 3;
 	atomic_store(&shadow.leaves, 0);
 	memset(block_filter, 0, sizeof(block_filter)); /* what a child has is of its parent's blocks */
 	block_filter_keep(NULL);
