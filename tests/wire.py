@@ -58,7 +58,7 @@ MEMORY_FIELDS = (
     + ["peak_mono_ns", "peak_number", "is_rising"]
     + [f"kind_{kind}" for kind in range(16)]
     + "discarded_bytes discarded_calls orphan_bytes orphan_calls orphan_frees unknown_frees missed_calls lost_calls".split()
-    + "truncated unmatched own_bytes python_hooked reserved".split()
+    + "truncated unmatched own_bytes python_domains reserved".split()
     + "snapshots snapshot_points snapshot_sum_x snapshot_sum_xx chunks chunk_points chunk_sum_x chunk_sum_xx".split()
     + "course_step_ns course_start_ns reserved2".split()
 )

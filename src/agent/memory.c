@@ -149,7 +149,7 @@ void memory_open(struct agent_thread *thread)
 	}
 	tick_init();
 	describe(wire, plan);
-	if (!block_begin(wire->allocator_kind == WIRE_ALLOCATOR_LIBC))
+	if (!block_begin(wire->allocator_kind == WIRE_ALLOCATOR_LIBC && !layer_is_narrow()))
 		return;
 	malloc_keep_pool();
 	file_publish(thread);
@@ -217,6 +217,8 @@ void memory_end(void)
 	if (!memory.wire || !self || self->mode == MEMORY_OFF)
 		return;
 	tell_all(self);
+	if (atomic_load(&memory.python_waits))
+		domain_hook_late();
 	for (struct memory_thread *state = atomic_load(&memory.threads); state; state = state->next)
 		if (state->mode == MEMORY_SAMPLED)
 			memory_count(state);

@@ -14,7 +14,7 @@
  *	memory_range.c      maps: ranges of addresses, which can be unmapped in parts
  *	memory_resident.c   what kernel and allocators say of the process
  *	interpose_malloc.c  malloc and its relatives, C++'s operators; interpose_map.c mmap and its relatives
- *	memory_domain.c     CPython's allocators; memory_type.c objects by type, where asked for
+ *	memory_domain.c     CPython's allocators; memory_layer.c where those are put back; memory_type.c objects by type, where asked for
  *
  * Hooks run in any thread at any time but inside our own handler. State is of two kinds: the calling thread's own (struct
  * memory_thread), and tables that all threads change without locks. Only maps, which cost a system call anyway, have a lock; it is
@@ -84,8 +84,8 @@ struct memory_state {
 	struct wire_memory *wire; /* in the wire file; NULL: memory is not profiled */
 	uint64_t period_bytes;    /* 0: exact */
 	uint32_t mode;
-	_Atomic int64_t slack;        /* bytes that a thread may keep to itself: 0 while there is one thread */
-	_Atomic bool python_waits;    /* an interpreter was found whose allocators are not hooked */
+	_Atomic int64_t slack;     /* bytes that a thread may keep to itself: 0 while there is one thread */
+	_Atomic bool python_waits; /* an interpreter was found whose allocators are not hooked, or may lose our hooks */
 	_Atomic uint32_t codes_freed; /* Python code objects that were freed, of those that block_watch was told of */
 	wire_id blind;                /* node of allocations whose stack cannot be looked at */
 	struct memory_thread *_Atomic threads;
@@ -141,7 +141,7 @@ bool block_add(const void *at, const struct memory_block *block);
 bool block_take(const void *at, struct memory_block *out);
 bool block_peek(const void *at, struct memory_block *out);
 bool block_watch(const void *at); /* its taking will be counted in memory.codes_freed; false: it is not there */
-bool block_begin(bool is_libc);   /* of a file; libc's malloc aligns better than others */
+bool block_begin(bool is_wide);   /* of a file; blocks begin at multiples of 16, as libc's do, and not of 8 */
 /* Sampled mode: how many blocks there may be at addresses like this one; 255 stays. NULL is always one of them, so that whoever asks
  * here need not ask for that. */
 enum { BLOCK_FILTER = 1 << 13 };
@@ -180,12 +180,14 @@ static inline bool resident_may_be_due(int64_t live_bytes)
 
 /* memory_domain.c */
 void domain_hook(void);      /* where the interpreter is there already */
-void domain_hook_late(void); /* where it was loaded since */
+void domain_hook_late(void); /* where it was loaded since, or has put its own allocators back */
+bool layer_is_narrow(void);  /* its small blocks begin at multiples of 8; memory_layer.c */
 
 /* memory_type.c: --memory-types. Without it none of this is called but the first. */
 void type_begin(struct agent_thread *thread, bool is_wanted); /* of a file */
 bool type_is_wanted(void);
 void type_found(uintptr_t type_type); /* PyType_Type of the interpreter; 0: not found */
+void type_begins_at(size_t offset);   /* objects do so, in their blocks; 0 otherwise */
 /* A block of the object domain that may have been recorded; and one that is going to be freed. The caller holds CPython's lock. */
 void type_note(const void *at);
 void type_look(struct memory_thread *self);

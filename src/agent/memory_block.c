@@ -22,9 +22,9 @@ static struct {
 
 uint8_t block_filter[BLOCK_FILTER];
 
-bool block_begin(bool is_libc)
+bool block_begin(bool is_wide)
 {
-	block_shadow.shift = is_libc ? 4 : 3;
+	block_shadow.shift = is_wide ? 4 : 3;
 	atomic_store(&store.leaves, 0);
 	memset(block_filter, 0, sizeof(block_filter)); /* what a child has is of its parent's blocks */
 	block_filter_keep(NULL);

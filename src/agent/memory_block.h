@@ -9,8 +9,8 @@
  *	stretch   its leaf; NULL: none
  *	leaf      16 entries (site and birth, bytes and birth), in segments that are mapped as they are needed
  *
- * libc's blocks begin at multiples of 16, other allocators' small ones at multiples of 8. Blocks of 32 bytes need half as much
- * shadow as heap, of 1 KiB a sixteenth; leaves stay for the next blocks there.
+ * libc's blocks begin at multiples of 16, other allocators' small ones, and those of Python up to 3.6, at multiples of 8. Blocks of 32
+ * bytes need half as much shadow as heap, of 1 KiB a sixteenth; leaves stay for the next blocks there.
  *
  * Two threads never add or take the same address at once: an allocator hands it to one at a time, it is added after the allocator
  * gave it and taken before it goes back. So only new leaves and tables are claimed by compare-and-swap. An address that is there

@@ -14,21 +14,15 @@
  * the free is over: the next block may have the same address. And before its arena goes back, where its address may become malloc's.
  *
  * The table of arenas itself is a block of the raw domain.
+ *
+ * An interpreter may put its own allocators back while it starts; memory_layer.c puts ours in again.
  */
-#include "agent/memory.h"
+#include "agent/memory_domain.h"
 #include "agent/python.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-
-struct python_allocator {
-	void *context;
-	void *(*malloc)(void *context, size_t bytes);
-	void *(*calloc)(void *context, size_t count, size_t bytes);
-	void *(*realloc)(void *context, void *at, size_t bytes);
-	void (*free)(void *context, void *at);
-};
 
 struct arena_allocator {
 	void *context;
@@ -36,7 +30,7 @@ struct arena_allocator {
 	void (*free)(void *context, void *at, size_t bytes);
 };
 
-enum { RAW, MEM, OBJECT, DOMAINS, PYTHON_SMALL = 512 };
+enum { PYTHON_SMALL = 512 };
 
 static struct python_allocator behind[DOMAINS];
 static struct arena_allocator behind_arenas;
@@ -98,12 +92,12 @@ static inline bool is_small(int domain, size_t bytes)
 		(void)unused;                                                                                          \
 		struct memory_block old;                                                                               \
 		struct memory_thread *self = memory_self;                                                              \
-		enum memory_taken taken = replace_begin(self, before, &old);                                           \
+		enum memory_taken taken = domain_replace_begin(self, before, &old);                                    \
 		struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);                                       \
 		void *at = behind[domain].realloc(behind[domain].context, before, bytes);                              \
 		memory_without(self, outer);                                                                           \
 		if (self)                                                                                              \
-			replace_end(self, before, taken, &old, at);                                                    \
+			domain_replace_end(self, before, taken, &old, at);                                             \
 		if (at) {                                                                                              \
 			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
 			after(at);                                                                                     \
@@ -159,6 +153,8 @@ static void *arena_alloc(void *unused, size_t bytes)
 {
 	(void)unused;
 	struct memory_thread *self = memory_self;
+	if (atomic_load_explicit(&memory.python_waits, memory_order_relaxed))
+		domain_hook_late();
 	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
 	void *at = behind_arenas.alloc(behind_arenas.context, bytes);
 	memory_without(self, outer);
@@ -178,7 +174,7 @@ static void arena_free(void *unused, void *at, size_t bytes)
 
 /* ---- realloc */
 
-static enum memory_taken replace_begin(struct memory_thread *self, const void *at, struct memory_block *old)
+enum memory_taken domain_replace_begin(struct memory_thread *self, const void *at, struct memory_block *old)
 {
 	int saved = errno;
 	enum memory_taken taken = self && at ? memory_take(self, at, old) : MEMORY_NOT_TAKEN;
@@ -186,7 +182,7 @@ static enum memory_taken replace_begin(struct memory_thread *self, const void *a
 	return taken;
 }
 
-static void replace_end(struct memory_thread *self, const void *at, enum memory_taken taken,
+void domain_replace_end(struct memory_thread *self, const void *at, enum memory_taken taken,
 			const struct memory_block *old, const void *to)
 {
 	int saved = errno;
@@ -212,15 +208,16 @@ static const struct python_allocator ours[DOMAINS] = {
 
 static const struct python_allocator typed = {NULL, typed_malloc, typed_calloc, typed_realloc, typed_free};
 
-/* The interpreter's functions, and the type of types. The last four may be missing. */
-enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, TYPE, SYMBOLS };
+/* The interpreter's functions, and the type of types. All but the first two may be missing. */
+enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, TYPE, IS_INITIALIZED, SYMBOLS };
 
 static const char *const symbol_names[SYMBOLS] = {"PyMem_GetAllocator",
 						  "PyMem_SetAllocator",
 						  "PyObject_GetArenaAllocator",
 						  "PyObject_SetArenaAllocator",
 						  "_PyMem_GetCurrentAllocatorName",
-						  "PyType_Type"};
+						  "PyType_Type",
+						  "Py_IsInitialized"};
 
 /*
  * Whether the allocator is pymalloc. It says so itself once the interpreter is up. Before, 3.12 cannot be asked: it would wait for a
@@ -254,6 +251,28 @@ static void hook_arenas(void *const *symbols, bool is_up)
 	small_most[MEM] = small_most[OBJECT] = PYTHON_SMALL;
 }
 
+/* What the file says of it: a child's, too. */
+static void tell(void)
+{
+	enum wire_domains state = !atomic_load(&is_hooked) ? WIRE_DOMAINS_PASSED
+				  : layer_is_whole()       ? WIRE_DOMAINS_SEEN
+							   : WIRE_DOMAINS_PASSED;
+	atomic_store(&memory.wire->python_domains, state);
+}
+
+/* It may yet put its own in their place, as long as it is not up. */
+static void expect_layers(void *const *symbols)
+{
+	struct layer_plan plan = {.behind = behind, .inside = symbols[GET]};
+	memcpy(&plan.get, &symbols[GET], sizeof(plan.get));
+	memcpy(&plan.set, &symbols[SET], sizeof(plan.set));
+	memcpy(&plan.is_initialized, &symbols[IS_INITIALIZED], sizeof(plan.is_initialized));
+	for (int domain = RAW; domain < DOMAINS; domain++)
+		plan.ours[domain] = domain == OBJECT && type_is_wanted() ? &typed : &ours[domain];
+	layer_begin(&plan);
+	atomic_store(&memory.python_waits, true);
+}
+
 static void hook(void *const *symbols, bool is_up)
 {
 	void (*get)(int, struct python_allocator *), (*set)(int, const struct python_allocator *);
@@ -270,23 +289,24 @@ static void hook(void *const *symbols, bool is_up)
 	for (int domain = RAW; domain < DOMAINS; domain++)
 		set(domain, domain == OBJECT && type_is_wanted() ? &typed : &ours[domain]);
 	type_found((uintptr_t)symbols[TYPE]);
-	atomic_store(&memory.wire->python_hooked, 1);
+	tell();
+	if (!is_up)
+		expect_layers(symbols);
 }
 
 void domain_hook(void)
 {
-	if (atomic_load(&is_hooked)) {
-		atomic_store(&memory.wire->python_hooked, 1); /* the file is a child's */
-		return;
-	}
 	/* Once: in a child of fork the loader's lock may be somebody's who is not there. */
 	static bool looked;
-	void *symbols[SYMBOLS] = {dlsym(RTLD_DEFAULT, symbol_names[GET])};
-	for (int i = SET; symbols[GET] && !looked && i < SYMBOLS; i++)
-		symbols[i] = dlsym(RTLD_DEFAULT, symbol_names[i]);
-	if (!looked)
+	if (layer_version() && !looked) {
+		void *symbols[SYMBOLS];
+		for (int i = GET; i < SYMBOLS; i++)
+			symbols[i] = dlsym(RTLD_DEFAULT, symbol_names[i]);
 		hook(symbols, false);
+	}
 	looked = true;
+	if (layer_version() || atomic_load(&is_hooked))
+		tell();
 }
 
 /* In a handler, maybe: only kept. */
@@ -294,18 +314,26 @@ void memory_python_seen(uintptr_t bias, uintptr_t dynamic)
 {
 	atomic_store(&seen_bias, bias);
 	atomic_store(&seen_dynamic, dynamic);
-	atomic_store(&memory.python_waits, !atomic_load(&is_hooked));
+	if (!atomic_load(&is_hooked))
+		atomic_store(&memory.python_waits, true);
 }
 
 void domain_hook_late(void)
 {
 	struct elf_object object;
+	if (atomic_load(&is_hooked)) {
+		if (layer_look())
+			atomic_store(&memory.python_waits, false);
+		tell();
+		return;
+	}
 	uintptr_t dynamic = atomic_exchange(&seen_dynamic, 0);
 	atomic_store(&memory.python_waits, false);
-	if (!dynamic || atomic_load(&is_hooked) || !elf_open(&object, atomic_load(&seen_bias), dynamic))
+	if (!dynamic || !elf_open(&object, atomic_load(&seen_bias), dynamic))
 		return;
 	void *symbols[SYMBOLS];
 	for (int i = GET; i < SYMBOLS; i++)
 		symbols[i] = (void *)elf_find(&object, symbol_names[i]).address; /* NOLINT(performance-no-int-to-ptr) */
 	hook(symbols, true);
+	tell();
 }

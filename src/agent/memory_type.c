@@ -71,6 +71,7 @@ static struct {
 	uint64_t period, random;
 	int64_t gap; /* exact mode: bytes to the next note */
 	uintptr_t type_type;
+	size_t offset; /* of what Python thinks is the block, in ours */
 	uint64_t due_ns;
 	int64_t seen_bytes; /* live at the last look */
 	atomic_flag lock;
@@ -120,6 +121,11 @@ void type_found(uintptr_t type_type)
 			memcmp(name, "type", sizeof(name)) == 0;
 	atomic_store(&types.record->state, is_known ? WIRE_TYPES_READY : WIRE_TYPES_ODD);
 	atomic_store(&type_due_bytes, is_known ? FIRST_BYTES : INT64_MAX);
+}
+
+void type_begins_at(size_t offset)
+{
+	types.offset = offset;
 }
 
 /* ---- the list */
@@ -284,7 +290,7 @@ static void add_batch(const struct note *const *notes, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		size_t bytes = notes[i]->block.bytes < sizeof(heads[i]) ? notes[i]->block.bytes : sizeof(heads[i]);
 		to[i] = (struct iovec){heads[i], bytes & ~(size_t)7};
-		from[i] = (struct iovec){(void *)notes[i]->at, bytes & ~(size_t)7};
+		from[i] = (struct iovec){(char *)notes[i]->at + types.offset, bytes & ~(size_t)7};
 	}
 	guard_copy_many(to, from, count);
 	for (unsigned i = 0; i < count; i++)

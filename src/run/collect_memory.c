@@ -75,6 +75,10 @@ static char *note_of(const struct read_memory *memory)
 {
 	if (memory->allocator_kind == WIRE_ALLOCATOR_PROGRAM)
 		return mem_strdup("the program has a malloc of its own: only what that asks of the C library is seen");
+	if (memory->python_domains == WIRE_DOMAINS_PASSED)
+		return mem_strdup(
+			"Python's small blocks are not counted, only what it asks of malloc and mmap: its allocators "
+			"are not those of CPython 3.6 to 3.13, or others were put in their place");
 	return NULL;
 }
 
@@ -96,7 +100,7 @@ static bool store_totals(struct memory_storing *storing)
 		.truncated = memory->truncated,
 		.unmatched = memory->unmatched,
 		.agent_bytes = memory->own_bytes,
-		.python_seen = memory->python_hooked,
+		.python_seen = memory->python_domains == WIRE_DOMAINS_SEEN,
 		.allocator = memory->allocator[0] ? str_utf8_clean(memory->allocator, strlen(memory->allocator)) : NULL,
 		.snapshots = memory->turns[WIRE_TURN_SNAPSHOT].count,
 		.note = note_of(memory)};
@@ -266,11 +270,11 @@ static bool store_resident(struct memory_storing *storing, const struct wire_res
 }
 
 /* Why there are no types; NULL: there are. */
-static const char *types_absent(const struct read_types *types, bool python_hooked)
+static const char *types_absent(const struct read_types *types, bool python_seen)
 {
 	if (types->is_seen && types->items.len)
 		return NULL;
-	if (!python_hooked || types->state == WIRE_TYPES_WAITING)
+	if (!python_seen || types->state == WIRE_TYPES_WAITING)
 		return "no CPython whose allocators could be seen";
 	if (types->state == WIRE_TYPES_ODD)
 		return "this CPython lays its objects out otherwise (free-threaded, or built for debugging)";
@@ -286,7 +290,7 @@ static bool store_types(struct memory_storing *storing)
 	struct collect *collect = storing->collect;
 	if (!types)
 		return true;
-	const char *absent = types_absent(types, storing->file->memory->python_hooked);
+	const char *absent = types_absent(types, storing->row.python_seen);
 	struct memory_look look = {.process_id = storing->owner->process_id,
 				   .at_ns = absent ? -1 : (int64_t)collect_since_start(collect, types->mono_ns),
 				   .live_bytes = types->live_bytes,

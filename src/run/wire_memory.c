@@ -84,7 +84,7 @@ struct read_memory *wire_memory_new(const uint8_t *bytes, uint32_t size)
 				       .truncated = record.truncated,
 				       .unmatched = record.unmatched,
 				       .own_bytes = record.own_bytes,
-				       .python_hooked = record.python_hooked != 0,
+				       .python_domains = record.python_domains,
 				       .allocator_kind = record.allocator_kind <= WIRE_ALLOCATOR_PROGRAM
 								 ? record.allocator_kind
 								 : WIRE_ALLOCATOR_LIBC,

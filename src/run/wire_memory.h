@@ -44,7 +44,7 @@ struct read_memory {
 	uint64_t discarded_bytes;
 	uint64_t orphan_bytes, orphan_calls, orphan_frees, unknown_frees, missed_calls, lost_calls;
 	uint64_t truncated, unmatched, own_bytes;
-	bool python_hooked;
+	enum wire_domains python_domains;
 	struct read_turns turns[WIRE_TURN_KINDS];
 	enum wire_allocator allocator_kind;
 	char allocator[WIRE_ALLOCATOR_MAX + 1];

@@ -161,6 +161,13 @@ enum wire_allocator {
 	WIRE_ALLOCATOR_PROGRAM  /* the program's own, which is asked before us: only what it asks of libc is seen */
 };
 
+/* CPython's allocators. */
+enum wire_domains {
+	WIRE_DOMAINS_NONE, /* there is no interpreter */
+	WIRE_DOMAINS_SEEN,
+	WIRE_DOMAINS_PASSED /* there is one, and what it allocates goes past us, but for what it asks of malloc and mmap */
+};
+
 /* The record WIRE_MEMORY. `record` is a struct wire_record. */
 struct wire_memory {
 	uint64_t record;
@@ -185,7 +192,7 @@ struct wire_memory {
 		lost_calls; /* for which there was no room: in the totals, in no site or in one without its stack */
 	_Atomic uint64_t truncated, unmatched; /* stacks, as in wire_thread */
 	_Atomic uint64_t own_bytes;            /* that the agent itself mapped for all this, beyond this file */
-	_Atomic uint32_t python_hooked;        /* CPython's allocators are seen */
+	_Atomic uint32_t python_domains;       /* enum wire_domains */
 	uint32_t reserved;
 	struct wire_turns turns[WIRE_TURN_KINDS];
 	_Atomic uint64_t course_step_ns; /* 0: being rewritten when the process was killed */

@@ -338,7 +338,7 @@ os._exit(0)
 def test_python_is_counted_by_line_and_domain(host):
     host.run(PYTHON3, "-I", "-S", "-c", PYTHON_PROGRAM)
     image = host.images()[-1]
-    assert image.memory["python_hooked"] == 1
+    assert image.memory["python_domains"] == 1
     functions = {}
     for site in image.sites.values():
         names = [name for name in image.frames(site["node"]) if "/" not in name]

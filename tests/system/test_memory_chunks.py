@@ -123,6 +123,14 @@ def test_sampled_sites_grow_per_chunk_too(pitot, program):
     assert trend["per"] == "chunk" and trend["bytes_per_chunk"] == pytest.approx(1 << 20, rel=0.05)
 
 
+def test_growth_of_few_samples_is_told_with_their_error(pitot, program):
+    # A period as large as the blocks: every other one is seen, and the points still lie on a straight line.
+    run(pitot, program, CHUNKS, 300000, args=("--memory",))
+    trends = pitot.report()["stages"][0]["memory"]["trends"]
+    trend = next(one for one in trends if one["function"] == "leak")
+    assert trend["low"] < trend["bytes_per_chunk"] < trend["high"] and trend["high"] - trend["low"] > 60000, trend
+
+
 @pytest.mark.parametrize("way", ["iterate", "with"])
 def test_python_leaks_so_much_per_chunk_at_its_line(pitot, way):
     path = pitot.write("load.py", PYTHON_PROGRAM)

@@ -32,8 +32,6 @@ print(sys.getsizeof(rows[0]), sys.getsizeof(pairs[0]), sys.getsizeof(1.5), sys.g
 """
 COUNTS = {"Row": 400000, "tuple": 200000, "float": 200000, "Made": 100000}
 PYTHONS = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")) + glob.glob("/usr/bin/python3"))
-# CPython 3.6 puts its own allocators back when it begins.
-SEEN_FROM = (3, 7)
 EXACT = ("--memory=exact",)
 SAMPLED = ("--memory", "--memory-period", "16384")
 
@@ -66,16 +64,18 @@ def check(types, sizes, counts=None, room=1.0):
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.split("/")[-3] if "pyenv" in path else "system")
 @pytest.mark.parametrize("args", (EXACT, SAMPLED), ids=("exact", "sampled"))
 def test_what_a_program_holds_is_told_by_type(pitot, python, args):
-    version = subprocess.run([python, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, check=True).stdout
     types = types_of(pitot, python, "-I", "-S", "-c", SCRIPT, args=args)
-    if (3, int(version)) < SEEN_FROM:
-        assert types["reason"] and types["rows"] == [] and types["method"] is None
-        return
     # The last of the four grows until just before the end: a look may have missed some of it.
     sizes = sizes_by(python)
     last = {"Made": COUNTS["Made"]}
     check(types, sizes, {name: count for name, count in COUNTS.items() if name not in last})
     assert any(row["name"] == "Made" for row in types["rows"])
+
+
+@pytest.mark.parametrize("malloc", ("debug", "malloc", "pymalloc"))
+def test_objects_have_their_types_whatever_allocates_them(pitot, malloc):
+    types = types_of(pitot, "env", f"PYTHONMALLOC={malloc}", PYTHON, "-S", "-c", SCRIPT)
+    check(types, sizes_by(PYTHON), {"Row": 400000, "tuple": 200000, "float": 200000})
 
 
 def test_a_killed_program_still_has_its_types(pitot):

@@ -6,6 +6,7 @@
 
 #include "analyze/memory_report.h"
 #include "sample_memory.h"
+#include "stats/rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -224,6 +225,71 @@ static void noise_and_a_cache_that_fills_once_are_no_leaks(void **state)
 	memory_report_free(report);
 }
 
+/* ---- sampled: which blocks were seen stays with the line from turn to turn */
+
+enum { TURNS = 60, BLOCK = 300000, PERIOD = 524288, TRIALS = 200, HELD = 100 };
+
+/* Live bytes as a sampling agent has them: of a site that keeps one block more at each turn, or always has `HELD` and replaces one. */
+static void sample_turns(struct rng *rng, bool leaks, double *y)
+{
+	double p = 1 - exp(-(double)BLOCK / PERIOD), worth = BLOCK / p;
+	bool seen[HELD];
+	double live = 0;
+	for (int i = 0; i < HELD; i++) {
+		seen[i] = !leaks && rng_uniform(rng) < p;
+		live += seen[i] ? worth : 0;
+	}
+	for (int turn = 0; turn < TURNS; turn++) {
+		size_t place = leaks ? 0 : rng_below(rng, HELD);
+		live -= !leaks && seen[place] ? worth : 0;
+		seen[place] = rng_uniform(rng) < p;
+		live += seen[place] ? worth : 0;
+		y[turn] = live;
+	}
+}
+
+/* The line's trend; bytes 0: it has none. */
+static struct memory_trend sampled_trend(struct fixture *f, struct rng *rng, bool leaks)
+{
+	double y[TURNS], p = 1 - exp(-(double)BLOCK / PERIOD), worth = BLOCK / p;
+	sample_turns(rng, leaks, y);
+	struct memory_amount *all = &f->memory->sites.items[0].amounts[MEMORY_BY_ALLOCATED];
+	*all = (struct memory_amount){(uint64_t)(30 * worth), 30, 30, 30 * (1 - p) * worth * worth};
+	struct memory_growth *growth = &f->memory->growths[MEMORY_PER_SNAPSHOT].items[0];
+	set_growth(growth, y, TURNS);
+	growth->turns = TURNS;
+	struct memory_report *report = report_of(f, &f->first, &(struct code_request){0});
+	struct memory_trend trend = {0};
+	if (report->trends.len)
+		trend = report->trends.items[0];
+	memory_report_free(report);
+	return trend;
+}
+
+static void growth_of_sampled_sites_lies_within_its_interval(void **state)
+{
+	struct rng rng;
+	int within = 0, told = 0;
+	rng_init(&rng, 20240);
+	for (int i = 0; i < TRIALS; i++) {
+		struct memory_trend trend = sampled_trend(*state, &rng, true);
+		within += trend.low <= BLOCK && BLOCK <= trend.high;
+		told += trend.grows;
+	}
+	assert_in_range(within, TRIALS * 95 / 100, TRIALS);
+	assert_in_range(told, TRIALS * 95 / 100, TRIALS);
+}
+
+static void sampled_blocks_that_are_replaced_slowly_are_no_leak(void **state)
+{
+	struct rng rng;
+	int told = 0;
+	rng_init(&rng, 20241);
+	for (int i = 0; i < TRIALS; i++)
+		told += sampled_trend(*state, &rng, false).grows;
+	assert_in_range(told, 0, TRIALS * 5 / 100);
+}
+
 static void chunks_and_snapshots_are_kept_apart(void **state)
 {
 	struct fixture *f = *state;
@@ -313,6 +379,8 @@ static const struct CMUnitTest tests[] = {
 	ON_A_SAMPLE(one_process_can_be_asked_for),
 	ON_A_SAMPLE(a_line_that_grows_is_told_with_its_slope),
 	ON_A_SAMPLE(noise_and_a_cache_that_fills_once_are_no_leaks),
+	ON_A_SAMPLE(growth_of_sampled_sites_lies_within_its_interval),
+	ON_A_SAMPLE(sampled_blocks_that_are_replaced_slowly_are_no_leak),
 	ON_A_SAMPLE(chunks_and_snapshots_are_kept_apart),
 	ON_A_SAMPLE(objects_are_those_of_the_process_that_was_looked_at),
 	ON_A_SAMPLE(where_nobody_asked_for_types_there_are_none),

@@ -3,6 +3,7 @@
 
 depths       operators, chunks and spans, allocations, and models of three sizes, whose numbers are round
 hostile      names that would be markup, scripts, or turn the direction of writing; one of a megabyte
+noted        a remark about each process that has a memory profile; its types and lines are as they were
 large        a code profile of 200 000 frames and a time series of 1 000 000 samples
 interrupted  the last stage has no end and the run has no wall time, as a kill leaves it
 newer        a schema that no pitot knows yet
@@ -113,6 +114,10 @@ def hostile(db):
     db.execute("INSERT INTO event VALUES (NULL, 0, 0, 'warning', ?)", (HOSTILE[0],))
     db.execute("INSERT OR REPLACE INTO param VALUES (NULL, ?, ?, 'file')", (HOSTILE[1], HOSTILE[2]))
     db.execute("INSERT OR REPLACE INTO quality VALUES (NULL, ?, 1.5, ?, NULL)", (HOSTILE[2], HOSTILE[0]))
+
+
+def noted(db):
+    db.execute("UPDATE memory_process SET note = 'Python''s small blocks are not counted <b>here</b>', python_seen = 0")
 
 
 def large(db):

@@ -10,6 +10,9 @@ import { speed } from "./speed.mjs";
 record("a.pitot");
 record("b.pitot");
 make("depths", "a.pitot", "depths.pitot");
+pitot("run", "--quiet", "--no-report", "--memory=exact", "--memory-types", "--output", file("known.pitot"), "--", "python3", "memory.py");
+make("noted", "known.pitot", "memory.pitot");
+pitot("run", "--quiet", "--no-report", "--memory", "--output", file("plain.pitot"), "--", "python3", "-c", "x = [bytes(1000) for i in range(20000)]");
 pitot("diff", file("a.pitot"), file("b.pitot"), "--format", "html", "--all", "-o", file("diff.html"));
 
 const text = (tab, selector) => tab.textContent(selector).then((value) => value.replaceAll("\u00a0", " ").trim());
@@ -319,6 +322,36 @@ const tests = {
 		});
 	},
 
+	async the_memory_view_shows_lines_types_growth_and_resident_memory() {
+		const said = json("memory.pitot").stages[0].memory, lines = (weight) => said.tables[weight].lines.map((line) => line.self.bytes).slice(0, 20);
+		await open(page("memory.pitot") + "#memory", async (tab) => {
+			assert.deepEqual(await tab.$$eval("#memory-facts dd", (list) => list.map((one) => Number(one.dataset.value))),
+				[said.peak.bytes, said.peak_at_s, said.allocated_bytes, said.calls, said.tables.leaked.all.bytes]);
+			assert.deepEqual((await rows(tab, "Memory by line")).map((row) => row[2].value), lines("peak"));
+			await tab.click("text=Allocated in all");
+			assert.ok((await hash(tab)).includes("by=allocated"));
+			assert.deepEqual((await rows(tab, "Memory by line")).map((row) => row[2].value), lines("allocated"));
+			const types = await rows(tab, "Objects by type");
+			assert.deepEqual(types.map((row) => [row[1].value, row[3].value, row[4].value]), said.types.rows.slice(0, 20).map((row) => [row.bytes, row.share, row.blocks]));
+			assert.ok(types.some((row) => row[0].text === "Row") && said.types.rows.length > 2);
+			const grows = said.trends.filter((one) => one.grows);
+			assert.ok(grows.some((one) => one.function === "remember" || one.line === 10), JSON.stringify(said.trends[0]));
+			assert.deepEqual((await rows(tab, "Memory that grows")).map((row) => row[2].value), grows.slice(0, 20).map((one) => one.bytes_per_chunk));
+			near(sum((await rows(tab, "Resident memory")).map((row) => row[1].value)), said.resident.rss_bytes, 0.03);
+			assert.deepEqual((await rows(tab, "Processes with a memory profile")).map((row) => [row[0].value, row[2].value]), said.processes.slice(0, 20).map((one) => [one.pid, one.peak_bytes]));
+			assert.ok((await text(tab, "#memory-notes")).includes("small blocks are not counted"));
+			await accessible(tab, "memory");
+			await tab.click(".memory >> text=Flame graph");
+			assert.ok((await hash(tab)).includes("weight=allocated"));
+		}, { colorScheme: "dark" });
+		// Without --memory-types and chunks there is nothing to show of either.
+		await open(page("plain.pitot") + "#memory", async (tab) => {
+			assert.equal(await tab.locator("#memory-types, #memory-trends").count(), 0);
+			assert.ok((await text(tab, ".memory")).includes("one sample per 512 KiB on the mean"));
+		});
+		await open(page("a.pitot"), async (tab) => assert.equal(await tab.locator(".tabs >> text=Memory").count(), 0));
+	},
+
 	async models_are_compared_and_their_operators_lie_under_the_roof() {
 		await open(page("depths.pitot") + "#model", async (tab) => {
 			const models = await rows(tab, "Models");
@@ -395,7 +428,7 @@ const tests = {
 	},
 
 	async no_view_has_a_serious_accessibility_problem() {
-		for (const [colorScheme, views] of [["light", ["overview?open=compute", "timeline?from=0&to=0.1", "code?function=heavy", "operators", "model"]], ["dark", ["overview", "code"]]])
+		for (const [colorScheme, views] of [["light", ["overview?open=compute", "timeline?from=0&to=0.1", "code?function=heavy", "memory", "operators", "model"]], ["dark", ["overview", "code"]]])
 			await open(page("depths.pitot"), async (tab) => {
 				for (const view of views) {
 					await tab.evaluate((address) => { location.hash = address; }, view);
@@ -408,7 +441,7 @@ const tests = {
 
 	async it_fits_a_narrow_screen_and_prints() {
 		await open(page("depths.pitot"), async (tab) => {
-			for (const view of ["overview?open=compute", "timeline", "code?function=heavy", "operators", "model"]) {
+			for (const view of ["overview?open=compute", "timeline", "code?function=heavy", "memory", "operators", "model"]) {
 				await tab.evaluate((address) => { location.hash = address; }, view);
 				await tab.waitForTimeout(50);
 				assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), view);
@@ -423,8 +456,8 @@ const tests = {
 		make("hostile", "depths.pitot", "hostile.pitot");
 		await open(page("hostile.pitot"), async (tab) => {
 			assert.ok((await text(tab, "h1")).includes("<img src=x onerror="));
-			for (const view of ["overview", "timeline", "code", "operators"]) {
-				await tab.click(`.tabs >> text=${{ overview: "Overview", timeline: "Timeline", code: "Flame graph", operators: "Operators" }[view]}`);
+			for (const view of ["overview", "timeline", "code", "memory", "operators"]) {
+				await tab.click(`.tabs >> text=${{ overview: "Overview", timeline: "Timeline", code: "Flame graph", memory: "Memory", operators: "Operators" }[view]}`);
 				await tab.waitForTimeout(50);
 				assert.equal(await tab.evaluate(() => window.broken), undefined);
 				assert.deepEqual(await tab.$$eval("#app img, #app script, #app svg[onload]", (list) => list.length), 0);

@@ -8,10 +8,10 @@ import { build, file, folder, here, json, near, open, rows } from "./harness.mjs
 const program = path.join(build, "pitot");
 
 // A history with the runs a and b and a file that is none.
-async function withServer(work) {
+async function withServer(work, more = []) {
 	const history = path.join(folder, "served");
 	fs.mkdirSync(history, { recursive: true });
-	for (const name of ["a.pitot", "b.pitot"]) fs.copyFileSync(file(name), path.join(history, name));
+	for (const name of ["a.pitot", "b.pitot", ...more]) fs.copyFileSync(file(name), path.join(history, name));
 	fs.writeFileSync(path.join(history, "noise.pitot"), Buffer.alloc(9000, "<b>x</b>"));
 	const server = spawn(program, ["serve", "--history", history], { stdio: ["ignore", "pipe", "pipe"] });
 	try {
@@ -35,6 +35,14 @@ async function withServer(work) {
 }
 
 export const served = () => ({
+	async a_served_run_has_its_memory_view() {
+		const { types } = json("memory.pitot").stages[0].memory;
+		await withServer((address) => open(address + "#memory?run=memory.pitot", async (tab) => {
+			await tab.waitForSelector('table[aria-label="Objects by type"] tbody tr');
+			assert.deepEqual((await rows(tab, "Objects by type")).map((row) => row[1].value), types.rows.slice(0, 20).map((row) => row.bytes));
+		}, { served: true }), ["memory.pitot"]);
+	},
+
 	async a_served_page_lists_the_history_opens_runs_and_compares_two() {
 		await withServer((address) => open(address, async (tab) => {
 			await tab.waitForSelector('table[aria-label="Runs"] tbody tr');

@@ -6,6 +6,7 @@ import { DiffModel, embedded, ask, Model, RunModel } from "./model";
 import { compare, diffCode } from "./compare";
 import { HistoryView } from "./history";
 import { memorySeries } from "./memory";
+import { hasMemory, memoryView } from "./memoryview";
 import { modelView } from "./modelview";
 import { operators, spanLanes, spansLeftOut } from "./operators";
 import { overview } from "./overview";
@@ -31,6 +32,7 @@ const VIEWS: View[] = [
 			note: (model as RunModel).spans ? spansLeftOut((model as RunModel).spans!) : null,
 			series: (model as RunModel).memory ? memorySeries((model as RunModel).memory!) : [], below: (chosen) => rangePanels(model as RunModel, chosen) }) },
 	{ id: "code", title: "Flame graph", has: (model) => isRun(model) && ((!!model.code && model.code.entries.us.length > 0) || !!model.memory || (!!model.spans && model.spans.operators.length > 0)), make: (model) => codeView(model as RunModel) },
+	{ id: "memory", title: "Memory", has: (model) => isRun(model) && hasMemory(model), make: (model) => redrawn(() => memoryView(model as RunModel)) },
 	{ id: "operators", title: "Operators", has: (model) => isRun(model) && ((!!model.spans && model.spans.operators.length > 0) || !!model.trials),
 		make: (model) => redrawn(() => operators(model as RunModel)) },
 	{ id: "model", title: "Model", has: (model) => isRun(model) && !!model.models && model.models.models.length > 0,
