@@ -24,7 +24,6 @@
 enum { AGENT_HZ_MOST = 20000, AGENT_TEXT_MAX = 1024, AGENT_PERIOD_MOST = 1 << 30 };
 
 static struct {
-	atomic_bool on;
 	atomic_bool ending;
 	atomic_bool yielded;
 	int pid;
@@ -33,17 +32,14 @@ static struct {
 	char variable[sizeof(WIRE_VARIABLE) + AGENT_TEXT_MAX];
 } agent;
 
+atomic_bool agent_on;
+
 /* By agent_fork_prepare: whether it entered, and whether our signal was blocked before it. */
 static __thread bool forks __attribute__((tls_model("initial-exec")));
 static __thread bool was_held __attribute__((tls_model("initial-exec")));
 
 /* Registers without an owner, so that it is not run with this library's destructors. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *owner);
-
-bool agent_is_on(void)
-{
-	return atomic_load_explicit(&agent.on, memory_order_acquire) && !gate_is_muted();
-}
 
 bool agent_enter(void)
 {
@@ -75,7 +71,7 @@ bool agent_here(void)
 
 bool agent_close(void)
 {
-	atomic_store(&agent.on, false);
+	atomic_store(&agent_on, false);
 	return gate_close();
 }
 
@@ -257,7 +253,7 @@ static void begin_child(void)
 	bool opened = file_open(&origin);
 	python_forked(); /* the new header has to tell of the interpreter */
 	if (!opened)
-		atomic_store(&agent.on, false);
+		atomic_store(&agent_on, false);
 	thread_forked();
 	if (opened)
 		atomic_store(&file_header()->start_cost_ns, sys_process_cpu_ns() - before_ns);
@@ -314,9 +310,9 @@ static void begin(void)
 		return;
 	}
 	agent.pid = sys_getpid();
-	atomic_store_explicit(&agent.on, true, memory_order_release);
+	atomic_store_explicit(&agent_on, true, memory_order_release);
 	if (!thread_begin_main()) {
-		atomic_store(&agent.on, false);
+		atomic_store(&agent_on, false);
 		file_stop("no memory for the main thread's record");
 		return;
 	}

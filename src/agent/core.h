@@ -30,7 +30,13 @@ bool agent_parse(const char *text, struct agent_plan *out);
 /* Whether the calling process has a wire file of its own. Not so in children of vfork and raw clone, which share our memory
  * or have a copy of it, and after anything failed. One system call: for hooks, not for the handler. */
 bool agent_here(void);
-bool agent_is_on(void); /* the same without the system call: it may be somebody else's file */
+/* The same without the system call: it may be somebody else's file. */
+extern atomic_bool agent_on;
+extern __thread bool gate_muted __attribute__((tls_model("initial-exec"))); /* the calling thread is to be left alone */
+static inline bool agent_is_on(void)
+{
+	return atomic_load_explicit(&agent_on, memory_order_acquire) && !gate_muted;
+}
 /* Into the gate (see gate.c) where the agent is on, for hooks: false: not, and there is nothing to leave. The second where
  * agent_here(). */
 bool agent_enter(void);
@@ -57,7 +63,6 @@ void gate_leave(void);
 void gate_forked(void); /* nobody else is inside */
 bool gate_close(void);
 bool gate_mute(bool mute); /* the calling thread; what it was */
-bool gate_is_muted(void);
 bool gate_is_closed(void); /* or muted */
 
 /* file.c */

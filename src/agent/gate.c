@@ -17,12 +17,12 @@ enum {
 
 static atomic_bool closed;
 static _Atomic int inside;
-static __thread bool muted __attribute__((tls_model("initial-exec")));
+__thread bool gate_muted __attribute__((tls_model("initial-exec")));
 
 bool gate_enter(void)
 {
 	atomic_fetch_add(&inside, 1);
-	return !atomic_load(&closed) && !muted;
+	return !atomic_load(&closed) && !gate_muted;
 }
 
 void gate_leave(void)
@@ -46,17 +46,12 @@ bool gate_close(void)
 
 bool gate_mute(bool mute)
 {
-	bool before = muted;
-	muted = mute;
+	bool before = gate_muted;
+	gate_muted = mute;
 	return before;
-}
-
-bool gate_is_muted(void)
-{
-	return muted;
 }
 
 bool gate_is_closed(void)
 {
-	return muted || atomic_load_explicit(&closed, memory_order_relaxed);
+	return gate_muted || atomic_load_explicit(&closed, memory_order_relaxed);
 }

@@ -10,8 +10,9 @@
  * What Python's allocator asks of malloc meanwhile is not counted again. Blocks of up to 512 bytes lie in its arenas (pymalloc, which is
  * what there is unless somebody asked for something else): for those malloc is not asked, and maps are made by the arena allocator,
  * which is wrapped, too. So a small block needs no word to the wrappers further in. A free does not say how large the block is; it
- * leaves the address in `freeing`, by which malloc's wrapper knows it. A block of an arena never gets there, so that it is cleared when
- * the free is over: the next block may have the same address. And before its arena goes back, where its address may become malloc's.
+ * leaves the address in `freeing`, by which the wrappers of the raw domain and of malloc know it. A block of an arena never gets there: its
+ * address stays until the next free, which is of no harm while it cannot become malloc's. Before its arena goes back, every thread
+ * forgets it.
  *
  * The table of arenas itself is a block of the raw domain.
  *
@@ -55,7 +56,7 @@ static inline bool is_small(int domain, size_t bytes)
 		void *at = behind[domain].malloc(behind[domain].context, bytes);                                       \
 		memory_without(self, outer);                                                                           \
 		if (at) {                                                                                              \
-			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
+			DOMAIN_ALLOCATED(at, bytes, kind);                                                             \
 			after(at);                                                                                     \
 		}                                                                                                      \
 		return at;                                                                                             \
@@ -75,7 +76,7 @@ static inline bool is_small(int domain, size_t bytes)
 		void *at = behind[domain].calloc(behind[domain].context, count, bytes);                                \
 		memory_without(self, outer);                                                                           \
 		if (at) {                                                                                              \
-			MEMORY_ALLOCATED(at, count *bytes, kind);                                                      \
+			DOMAIN_ALLOCATED(at, count *bytes, kind);                                                      \
 			after(at);                                                                                     \
 		}                                                                                                      \
 		return at;                                                                                             \
@@ -99,7 +100,7 @@ static inline bool is_small(int domain, size_t bytes)
 		if (self)                                                                                              \
 			domain_replace_end(self, before, taken, &old, at);                                             \
 		if (at) {                                                                                              \
-			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
+			DOMAIN_ALLOCATED(at, bytes, kind);                                                             \
 			after(at);                                                                                     \
 		}                                                                                                      \
 		return at;                                                                                             \
@@ -107,24 +108,58 @@ static inline bool is_small(int domain, size_t bytes)
 	REST void name##_free_rest(void *unused, void *at)                                                             \
 	{                                                                                                              \
 		(void)unused;                                                                                          \
-		free_behind(&behind[domain], at);                                                                      \
+		if (small_most[domain])                                                                                \
+			free_small(&behind[domain], at);                                                               \
+		else                                                                                                   \
+			free_behind(&behind[domain], at);                                                              \
 	}                                                                                                              \
 	static void name##_free(void *unused, void *at)                                                                \
 	{                                                                                                              \
+		struct memory_thread *self = memory_near;                                                              \
 		before_free();                                                                                         \
-		if (small_most[OBJECT] && memory_free_passes(at)) {                                                    \
-			memory_near->freeing = at;                                                                     \
-			behind[domain].free(behind[domain].context, at);                                               \
-			memory_near->freeing = NULL;                                                                   \
-		} else {                                                                                               \
+		if (__builtin_expect(!small_most[domain] || self->mode != MEMORY_SAMPLED ||                            \
+					     block_filter[block_filter_place(at)],                                     \
+				     0)) {                                                                             \
 			name##_free_rest(unused, at);                                                                  \
+			return;                                                                                        \
 		}                                                                                                      \
+		self->frees++;                                                                                         \
+		self->freeing = at;                                                                                    \
+		behind[domain].free(behind[domain].context, at);                                                       \
 	}
+
+/* In exact mode straight to where it is counted. */
+#define DOMAIN_ALLOCATED(at, bytes, kind)                                                                              \
+	do {                                                                                                           \
+		struct memory_thread *exact_ = memory_self;                                                            \
+		if (__builtin_expect(exact_ && exact_->mode == MEMORY_EXACT && exact_->record, 1)) {                   \
+			struct memory_caller by_ = MEMORY_CALLER();                                                    \
+			exact_allocated(exact_, (at), (bytes), (kind), &by_);                                          \
+		} else {                                                                                               \
+			MEMORY_ALLOCATED(at, bytes, kind);                                                             \
+		}                                                                                                      \
+	} while (0)
 
 REST void *small_failed(size_t bytes)
 {
 	memory_uncount(bytes);
 	return NULL;
+}
+
+/* Of a domain whose small blocks lie in arenas; nobody in front of it has counted. */
+static inline void free_small(const struct python_allocator *allocator, void *at)
+{
+	struct memory_thread *self = memory_self;
+	if (__builtin_expect(self && at && self->mode == MEMORY_EXACT && self->record, 1)) {
+		exact_freed(self, at);
+	} else if (at) {
+		if (self)
+			self->freeing = NULL;
+		memory_free(at);
+	}
+	if (self)
+		self->freeing = at;
+	allocator->free(allocator->context, at);
 }
 
 static inline void free_behind(const struct python_allocator *allocator, void *at)
@@ -161,12 +196,22 @@ static void *arena_alloc(void *unused, size_t bytes)
 	return at;
 }
 
+/* Whatever a thread frees meanwhile stays. */
+static void forget_freed(uintptr_t start, size_t bytes)
+{
+	for (struct memory_thread *state = atomic_load(&memory.threads); state; state = state->next) {
+		const void *freed = __atomic_load_n(&state->freeing, __ATOMIC_RELAXED);
+		if ((uintptr_t)freed - start < bytes)
+			__atomic_compare_exchange_n(&state->freeing, &freed, NULL, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
+	}
+}
+
 static void arena_free(void *unused, void *at, size_t bytes)
 {
 	(void)unused;
 	struct memory_thread *self = memory_self;
-	if (self)
-		self->freeing = NULL;
+	forget_freed((uintptr_t)at, bytes);
 	struct memory_outer outer = memory_within(self, WIRE_MAP_ARENA);
 	behind_arenas.free(behind_arenas.context, at, bytes);
 	memory_without(self, outer);

@@ -1,6 +1,7 @@
 /*
  * memory_exact.c - an allocation and a free where every one is recorded: the same as in memory_event.c, without what only samples
- * need, for threads that have a record of their own. Everything on the way is inlined but the stack.
+ * need, for threads that have a record of their own. Everything on the way is inlined but the stack. Whoever calls these need not keep
+ * errno: what may change it does.
  *
  * The clock costs a tenth of it all and more, so a dense row of events does not read it for each: after DENSE_RUN readings, each at most
  * DENSE_NS an event after the one before, only one event in DENSE_EVENTS does. A pause is noticed at the next reading and
@@ -8,6 +9,8 @@
  */
 #include "agent/memory_block.h"
 #include "agent/memory_count.h"
+
+#include <errno.h>
 
 enum { DENSE_NS = 512, DENSE_RUN = 32, DENSE_MOST = 4 * DENSE_RUN, DENSE_EVENTS = 8, PAUSE_NS = 16 << 10 };
 
@@ -50,12 +53,26 @@ static __attribute__((noinline)) void lose_call(void)
 	atomic_fetch_add_explicit(&memory.wire->lost_calls, 1, memory_order_relaxed);
 }
 
-static inline void add_block(struct memory_thread *self, const void *at, size_t bytes, struct wire_site *site)
+static __attribute__((noinline)) struct block_entry *make_entry(const void *at)
+{
+	int saved = errno;
+	struct block_entry *entry = block_make(at);
+	errno = saved;
+	return entry;
+}
+
+static __attribute__((noinline)) void take_resident(struct memory_thread *self, int64_t live, uint64_t now)
+{
+	int saved = errno;
+	if (resident_is_due(live, now))
+		resident_take(self, WIRE_RESIDENT_GROWTH);
+	errno = saved;
+}
+
+static inline void add_block(struct memory_thread *self, size_t bytes, struct block_entry *entry,
+			     struct wire_site *site)
 {
 	uint64_t now = event_now(self);
-	struct block_entry *entry = block_find(at);
-	if (__builtin_expect(!entry, 0))
-		entry = block_make(at);
 	if (__builtin_expect(!site || !entry, 0)) {
 		lose_call();
 		return;
@@ -67,8 +84,8 @@ static inline void add_block(struct memory_thread *self, const void *at, size_t 
 		self->small_bytes += (int64_t)bytes;
 	count_live(self, (int64_t)bytes, now);
 	int64_t live = atomic_load_explicit(&memory.wire->live_bytes, memory_order_relaxed);
-	if (__builtin_expect(resident_may_be_due(live), 0) && resident_is_due(live, now))
-		resident_take(self, WIRE_RESIDENT_GROWTH);
+	if (__builtin_expect(resident_may_be_due(live), 0))
+		take_resident(self, live, now);
 }
 
 void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, unsigned kind,
@@ -82,7 +99,12 @@ void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, u
 	raise_by(&self->record->allocated_bytes, bytes);
 	if (!enter(self, caller->sp))
 		return;
-	add_block(self, at, bytes, stack_site(self, caller, kind));
+	/* Most likely not in the cache, and there while the stack is looked at. */
+	struct block_entry *entry = block_find(at);
+	if (__builtin_expect(!entry, 0))
+		entry = make_entry(at);
+	__builtin_prefetch(entry, 1);
+	add_block(self, bytes, entry, stack_site(self, caller, kind));
 	self->inside = 0;
 	if (__builtin_expect(atomic_load_explicit(&memory.python_waits, memory_order_relaxed), 0))
 		domain_hook_late();

@@ -8,8 +8,8 @@
  *	  │                                              to the next one; and so on
  *	  └──── frame ──▶ frame ──▶ frame ──▶ frame      Python's, the innermost first
  *
- * Memos that have callers in common share them. A frame is the same where it is at the same place, with the same code and caller, at
- * an instruction of the same line: what it is further out is what its caller is.
+ * Memos that have callers in common share them. A frame is the same where it is at the same place, at an instruction of the same line
+ * (and so of the same code): what it is further out is what its caller is.
  *
  * A code object that is freed may give its place to another. Its block is marked when a frame of its is kept here, and the free of a
  * marked block makes every memo old (memory.codes_freed): it is walked once more. Code that is neither in a block that is
@@ -19,7 +19,6 @@
  */
 #include "agent/memory_stack.h"
 #include "agent/module.h"
-#include "agent/python.h"
 
 #include <string.h>
 
@@ -30,26 +29,29 @@ enum {
 	FRAME_PLACES = 4 * FRAMES,
 	WORDS = 1 << 17,
 	WORD_PLACES = 4096,
-	PROBES = 8
+	PROBES = 8,
+	GROUP = 4,    /* words that are compared at once */
+	STRETCH = 128 /* words of one stretch at most */
 };
 
+/* The instruction says which code it is of. */
 struct memo_frame {
-	uintptr_t at, before, code;
+	uintptr_t at;
 	uintptr_t first;
 	uint64_t span;
 	const struct memo_frame *caller;
 	uint64_t mark; /* whether an evaluation function's call begins with it (3.11); whose it is (later) */
 };
 
-/* What words of the stack were: the place and the value of each. */
+/* What words of the stack were: the place and the value of each, in groups that are filled up with a word that never changes. */
 struct memo_words {
 	const struct memo_words *outer;
-	uint64_t count; /* of pairs */
+	uint64_t groups;
 	uintptr_t pair[];
 };
 
 struct memo {
-	uintptr_t ip, sp, fp; /* fp 0: it does not matter */
+	_Alignas(64) uintptr_t ip, sp, fp; /* fp 0: it does not matter */
 	uint32_t kind, codes_freed;
 	struct wire_site *site;
 	const struct memo_frame *frame;
@@ -95,34 +97,36 @@ static inline size_t mark_offset(void)
 /* Each is reached from the one before, which was found the same: so it is there. */
 static inline bool frames_hold(const struct memo_frame *kept, uintptr_t frame)
 {
-	const size_t previous = python.at.frame_previous, code = python.at.frame_code;
-	const size_t instruction = python.at.frame_instruction, mark = mark_offset();
+	const size_t previous = python.at.frame_previous, instruction = python.at.frame_instruction;
+	const size_t mark = mark_offset();
 	for (; kept; kept = kept->caller) {
-		if (kept->at != frame)
-			return false;
 		const char *at = (const char *)frame; /* NOLINT(performance-no-int-to-ptr) */
-		frame = *(const uintptr_t *)(at + previous);
-		if (frame != kept->before || *(const uintptr_t *)(at + code) != kept->code ||
-		    *(const uintptr_t *)(at + instruction) - kept->first >= kept->span ||
+		if (kept->at != frame || *(const uintptr_t *)(at + instruction) - kept->first >= kept->span ||
 		    *(const uint8_t *)(at + mark) != kept->mark)
 			return false;
+		frame = *(const uintptr_t *)(at + previous);
 	}
 	return frame == 0;
 }
 
-/* All of them lie above the stack pointer, which is what it was. */
+/* All of them lie above the stack pointer, which is what it was. A group is compared without a jump: those that come are hard to guess. */
 __attribute__((no_sanitize("address", "thread"))) static inline bool words_hold(const struct memo_words *words)
 {
 	for (; words; words = words->outer) {
 		const uintptr_t *pair = words->pair;
-		for (uint64_t left = words->count; left > 0; left--, pair += 2)
-			if (*(const stack_word *)pair[0] != pair[1])
+		for (uint64_t left = words->groups; left > 0; left--) {
+			uintptr_t differs = 0;
+#pragma GCC unroll 4
+			for (unsigned i = 0; i < GROUP; i++, pair += 2)
+				differs |= *(const stack_word *)pair[0] ^ pair[1];
+			if (differs)
 				return false;
+		}
 	}
 	return true;
 }
 
-static struct memo *set_of(struct stack_memos *memos, const struct memory_caller *caller, uintptr_t frame)
+static inline struct memo *set_of(struct stack_memos *memos, const struct memory_caller *caller, uintptr_t frame)
 {
 	/* The same function may be called by several lines in turns. */
 	uintptr_t before = python_word(frame + python.at.frame_previous);
@@ -154,8 +158,8 @@ struct wire_site *memo_find(struct memory_stack *stack, const struct memory_call
 
 static bool is_equal(const struct memo_frame *a, const struct memo_frame *b)
 {
-	return a->at == b->at && a->before == b->before && a->code == b->code && a->first == b->first &&
-	       a->span == b->span && a->caller == b->caller && a->mark == b->mark;
+	return a->at == b->at && a->first == b->first && a->span == b->span && a->caller == b->caller &&
+	       a->mark == b->mark;
 }
 
 static const struct memo_frame *keep_frame(struct stack_memos *memos, const struct memo_frame *like)
@@ -195,12 +199,11 @@ static const struct memo_frame *keep_frames(struct memory_stack *stack)
 		if (!frame->code && python.at.minor == 11)
 			continue;
 		if (!frame->seen) {
-			struct memo_frame like = {.at = frame->at, .before = frame->before, .caller = caller};
-			like.code = python_word(frame->at + python.at.frame_code);
+			struct memo_frame like = {.at = frame->at, .caller = caller};
 			like.first = frame->code ? frame->first : 0;
 			like.span = frame->code ? frame->span : UINT64_MAX;
 			like.mark = *(const volatile uint8_t *)(frame->at + mark_offset());
-			if (like.before != (caller ? caller->at : 0) || (frame->code && !is_watched(frame->code)))
+			if (frame->before != (caller ? caller->at : 0) || (frame->code && !is_watched(frame->code)))
 				return NULL;
 			frame->seen = keep_frame(stack->memos, &like);
 		}
@@ -213,12 +216,12 @@ static const struct memo_frame *keep_frames(struct memory_stack *stack)
 
 static const struct memo_words *keep_words(struct stack_memos *memos, const struct memo_words *like)
 {
-	uint64_t hash = mix((uintptr_t)like->outer, like->count);
-	for (unsigned i = 0; i < 2 * like->count; i++)
+	uint64_t hash = mix((uintptr_t)like->outer, like->groups);
+	for (unsigned i = 0; i < 2 * GROUP * like->groups; i++)
 		hash = mix(hash, like->pair[i]);
 	const struct memo_words **place = &memos->words_place[hash >> 52];
-	size_t pairs = like->count * 2 * sizeof(uintptr_t);
-	if (*place && (*place)->outer == like->outer && (*place)->count == like->count &&
+	size_t pairs = like->groups * 2 * GROUP * sizeof(uintptr_t);
+	if (*place && (*place)->outer == like->outer && (*place)->groups == like->groups &&
 	    memcmp((*place)->pair, like->pair, pairs) == 0)
 		return *place;
 	unsigned need = (unsigned)((sizeof(*like) + pairs) / sizeof(uintptr_t));
@@ -237,26 +240,30 @@ _Static_assert(WORD_PLACES == 1 << (64 - 52), "the hash gives as many bits as th
 static const struct memo_words *keep_stretch(struct memory_stack *stack, unsigned from, unsigned to,
 					     const struct memo_words *outer)
 {
+	static const uintptr_t constant = 0;
 	union {
 		struct memo_words words;
-		uintptr_t room[2 + 4 * 64];
+		uintptr_t room[2 + 2 * STRETCH];
 	} like;
-	like.words.outer = outer;
-	like.words.count = 0;
+	unsigned count = 0;
 	uintptr_t *pair = like.words.pair;
 	for (unsigned i = from; i > to; i--) {
 		const struct stack_native *frame = &stack->native[i];
-		if (like.words.count + 2 > 2 * 64)
+		if (count + 2 > STRETCH)
 			return NULL;
-		*pair++ = frame->slot;
-		*pair++ = frame[-1].ip;
-		like.words.count++;
+		pair[2 * count] = frame->slot;
+		pair[2 * count++ + 1] = frame[-1].ip;
 		if (!(frame->flags & STACK_FP_CHECKS))
 			continue;
-		*pair++ = frame->fp_slot;
-		*pair++ = frame[-1].fp;
-		like.words.count++;
+		pair[2 * count] = frame->fp_slot;
+		pair[2 * count++ + 1] = frame[-1].fp;
 	}
+	for (; count % GROUP; count++) {
+		pair[2 * count] = (uintptr_t)&constant;
+		pair[2 * count + 1] = constant;
+	}
+	like.words.outer = outer;
+	like.words.groups = count / GROUP;
 	return keep_words(stack->memos, &like.words);
 }
 

@@ -11,18 +11,12 @@
  * and its caller are. Who awaits a task is not asked here.
  */
 #include "agent/memory_stack.h"
-#include "agent/python.h"
 
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
 
 enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 28, FIRST_MINOR = 11 };
-
-bool stack_has_python(void)
-{
-	return atomic_load_explicit(&python.stage, memory_order_acquire) == PYTHON_READY;
-}
 
 bool stack_is_eval(uintptr_t pc)
 {
@@ -41,7 +35,7 @@ struct place {
 	uintptr_t call; /* whose begin comes next; 0: a frame does */
 };
 
-static struct place first_place(uintptr_t state)
+static inline struct place first_place(uintptr_t state)
 {
 	struct place place = {0};
 	if (python.at.minor >= 13) {
@@ -206,7 +200,7 @@ static bool replace(struct memory_stack *stack, struct agent_thread *thread, uns
 
 /* Whether the state is still the one that was found, of this thread and of the only interpreter. What is read is there: the runtime's
  * own variables, the state that they name, and the interpreter that heads their list. */
-static bool is_state_known(const struct memory_stack *stack)
+static inline bool is_state_known(const struct memory_stack *stack)
 {
 	/* What is unloaded is forgotten with the epoch; until then the loader says what it is about to do. */
 	return stack->state && *(volatile const int *)&_r_debug.r_state != RT_DELETE &&

@@ -6,6 +6,8 @@
  */
 #include "agent/memory.h"
 
+#include <errno.h>
+
 enum {
 	FIRST = 256,
 	MOST = 1 << 20,
@@ -133,7 +135,10 @@ struct wire_site *site_mirror(struct memory_thread *self, struct wire_site *prin
 				 .kind = principal->kind,
 				 .thread = principal->thread,
 				 .principal = file_id(principal)};
-	return add(self, key, &like);
+	int saved = errno;
+	found = add(self, key, &like);
+	errno = saved;
+	return found;
 }
 
 void site_restart(void)

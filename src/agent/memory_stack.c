@@ -20,6 +20,7 @@
 #include "agent/module.h"
 #include "agent/sys.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { PAGE = 4096, ADDRESS_BITS = 47, FULL_PAGES = (56 << 20) / WIRE_PAGE };
@@ -354,16 +355,20 @@ static wire_id cut_short(struct memory_stack *stack)
 	return node;
 }
 
-/* False: the stack cannot be looked at. */
-static bool make_ready(struct memory_stack *stack, const struct agent_thread *thread)
+static __attribute__((noinline)) void begin_anew(struct memory_stack *stack)
 {
-	if (!thread || !stack || thread->busy)
+	stack_forget(stack);
+	stack->epoch = module_epoch();
+	stack->knows_python = stack_has_python();
+}
+
+/* False: the stack cannot be looked at. */
+static inline bool make_ready(struct memory_stack *stack, const struct agent_thread *thread)
+{
+	if (__builtin_expect(!thread || !stack || thread->busy, 0))
 		return false;
-	if (stack->epoch != module_epoch() || stack->knows_python != stack_has_python()) {
-		stack_forget(stack);
-		stack->epoch = module_epoch();
-		stack->knows_python = stack_has_python();
-	}
+	if (__builtin_expect(stack->epoch != module_epoch() || stack->knows_python != stack_has_python(), 0))
+		begin_anew(stack);
 	stack->is_used = true;
 	return true;
 }
@@ -392,16 +397,22 @@ wire_id stack_node(struct memory_thread *self, const struct memory_caller *calle
 	return make_ready(self->stack, self->thread) ? walk_all(self, caller) : memory.blind;
 }
 
+static __attribute__((noinline)) struct wire_site *look(struct memory_thread *self, const struct memory_caller *caller,
+							unsigned kind)
+{
+	int saved = errno;
+	struct wire_site *site = site_find(self, walk_all(self, caller), kind);
+	if (site)
+		memo_keep(self->stack, caller, kind, site);
+	errno = saved;
+	return site;
+}
+
 struct wire_site *stack_site(struct memory_thread *self, const struct memory_caller *caller, unsigned kind)
 {
 	struct memory_stack *stack = self->stack;
-	if (!make_ready(stack, self->thread))
+	if (__builtin_expect(!make_ready(stack, self->thread), 0))
 		return site_find(self, memory.blind, kind);
 	struct wire_site *site = memo_find(stack, caller, kind);
-	if (__builtin_expect(site != NULL, 1))
-		return site;
-	site = site_find(self, walk_all(self, caller), kind);
-	if (site)
-		memo_keep(stack, caller, kind, site);
-	return site;
+	return __builtin_expect(site != NULL, 1) ? site : look(self, caller, kind);
 }

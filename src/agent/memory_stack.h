@@ -6,6 +6,7 @@
 #define PITOT_AGENT_MEMORY_STACK_H
 
 #include "agent/memory.h"
+#include "agent/python.h"
 
 enum { STACK_FRAMES = 1000, STACK_RULES = 2048, STACK_CHILDREN = 16384, STACK_CODES = 512, STACK_LINES = 1024 };
 
@@ -104,7 +105,10 @@ const struct stack_line *stack_line(struct memory_stack *stack, uint64_t value);
 
 /* memory_python.c. Brings stack->python up to date. False: in a way that only the general functions can read. */
 bool stack_walk_python(struct memory_stack *stack, struct agent_thread *thread);
-bool stack_has_python(void);
+static inline bool stack_has_python(void)
+{
+	return atomic_load_explicit(&python.stage, memory_order_acquire) == PYTHON_READY;
+}
 /* The frame that the calling thread is at; 0: none, or not known for sure. */
 uintptr_t stack_frame(const struct memory_stack *stack);
 /* Whether an address is in the evaluation function. */

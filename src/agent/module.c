@@ -44,7 +44,7 @@ struct entry {
 
 static struct entry entries[MODULES];
 static _Atomic uint64_t pages[PAGES]; /* page number and generation: known to belong to an object with a record */
-static _Atomic uint32_t epoch;
+_Atomic uint32_t module_epochs;
 static atomic_bool overflowed; /* objects without an entry: any of them may have gone */
 
 /* An object as the loader tells it; one segment of it, where there are holes between them. */
@@ -58,11 +58,6 @@ struct facts {
 	uint8_t build_id[sizeof(((struct wire_module *)0)->build_id)];
 	uint8_t build_id_bytes;
 };
-
-uint32_t module_epoch(void)
-{
-	return atomic_load_explicit(&epoch, memory_order_acquire);
-}
 
 /* The wire file has 16 bits for it. A program that gets there stays at the last one. */
 uint16_t module_generation(void)
@@ -181,7 +176,7 @@ void module_unloaded(void)
 		gone |= atomic_compare_exchange_strong(&entries[i].state, &state, state - state % 4 + STATE_GONE);
 	}
 	if (gone)
-		atomic_fetch_add(&epoch, 1);
+		atomic_fetch_add(&module_epochs, 1);
 }
 
 void module_restart(void)

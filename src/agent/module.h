@@ -21,6 +21,10 @@ bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *
 bool module_holds(uintptr_t at);
 
 /* module_generation that does not end at 65535: what caches of addresses compare. */
-uint32_t module_epoch(void);
+extern _Atomic uint32_t module_epochs;
+static inline uint32_t module_epoch(void)
+{
+	return atomic_load_explicit(&module_epochs, memory_order_acquire);
+}
 
 #endif

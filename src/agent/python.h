@@ -166,7 +166,13 @@ bool python_debug_offsets(struct python_offsets *at, const uint64_t *words, unsi
 enum python_lock { PYTHON_LOCK_UNKNOWN, PYTHON_LOCK_HELD, PYTHON_LOCK_NOT_HELD };
 uintptr_t python_state(enum python_lock *lock);
 /* What stands where the state is named that runs now, unchecked; 0: none, or not known where. */
-uintptr_t python_current(void);
+uintptr_t python_current_tls(void);
+static inline uintptr_t python_current(void)
+{
+	if (python.tls != PYTHON_TLS_NONE)
+		return python_current_tls();
+	return python.current ? python_word(python.current) : 0;
+}
 /* Further states of this thread, of other interpreters, which `state` runs inside of; innermost first. */
 unsigned python_outer_states(uintptr_t state, uintptr_t *out, unsigned most);
 

@@ -77,11 +77,9 @@ static bool stop_at_own(uintptr_t state, void *context)
 	return false;
 }
 
-uintptr_t python_current(void)
+uintptr_t python_current_tls(void)
 {
-	if (python.tls != PYTHON_TLS_NONE)
-		return tls_read();
-	return python.current ? python_word(python.current) : 0;
+	return tls_read();
 }
 
 uintptr_t python_state(enum python_lock *lock)
