@@ -14,6 +14,8 @@
 #define MEMORY_EXPLAINED(X)                                                                                            \
 	X(HEAP, "heap_in_use", "allocated by the program")                                                             \
 	X(OVERHEAD, "allocator_overhead", "malloc's heads and rounding")                                               \
+	X(UNSEEN, "unseen_blocks",                                                                                     \
+	  "of blocks that the agent did not see (from before it or before a fork, kept for threads)")                  \
 	X(FREE, "allocator_free", "free but kept by malloc")                                                           \
 	X(PYTHON_FREE, "python_free", "free but kept in Python's arenas")                                              \
 	X(FILES, "mapped_files", "libraries and mapped files")                                                         \
@@ -44,7 +46,13 @@ struct memory_explanation {
 	double coverage;               /* of the resident memory, what is explained; 0 to 1 */
 };
 
-void memory_explain(const struct memory_resident *resident, struct memory_explanation *out);
+/* What the process's own numbers say of its blocks: how many it had at its peak, and whether all were counted. */
+struct memory_blocks {
+	double count;
+	bool exact;
+};
+void memory_explain(const struct memory_resident *resident, const struct memory_blocks *blocks,
+		    struct memory_explanation *out);
 /* Of the wanted processes, the reading with the most resident memory; false: there is none. */
 bool memory_explain_largest(const struct memory_data *memory, const bool *wanted, struct memory_explanation *out);
 

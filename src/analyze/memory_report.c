@@ -204,11 +204,11 @@ static void add_timeline(const struct asked *asked, struct memory_report *out)
 	for (size_t i = 0; i < asked->profile->processes.len && !row->end_ns; i++)
 		if (asked->last[i] && asked->profile->processes.items[i].end_ns > to_ns)
 			to_ns = asked->profile->processes.items[i].end_ns;
+	out->timeline_from_s = (double)row->start_ns / 1e9;
 	if (to_ns <= row->start_ns)
 		return;
 	vec_reserve(&out->timeline, MEMORY_BUCKETS);
 	out->timeline.len = MEMORY_BUCKETS;
-	out->timeline_from_s = (double)row->start_ns / 1e9;
 	out->bucket_s = (double)(to_ns - row->start_ns) / 1e9 / MEMORY_BUCKETS;
 	memory_peak_timeline(asked->profile, asked->memory, asked->last, row->start_ns, to_ns, out->timeline.items,
 			     MEMORY_BUCKETS);

@@ -10,6 +10,7 @@
 #include "render/format.h"
 #include "render/memory_words.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,13 +99,14 @@ static struct code_grid fit(const struct term *term, const struct code_wishes *w
 	return grid;
 }
 
+/* Bytes may be more than all that was estimated; a share is at most all. */
 static struct code_share share_of(const struct memory_estimate *estimate)
 {
 	double whole = estimate->share > 0 ? estimate->bytes / estimate->share : 0;
 	return (struct code_share){.seconds = estimate->bytes,
 				   .share = estimate->share,
 				   .low = whole > 0 ? estimate->low / whole : 0,
-				   .high = whole > 0 ? estimate->high / whole : 0};
+				   .high = whole > 0 ? fmin(estimate->high / whole, 1) : 0};
 }
 
 static void put_rows(const struct code_grid *grid, const struct memory_rows *rows, size_t count, bool lines)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { GAPS_TOLD = 3, TYPES_TOLD = 6 };
+static const double lopsided = 1.2; /* an interval that ± would not tell well */
 
 const char *memory_words_weight(enum memory_weight weight)
 {
@@ -36,14 +37,21 @@ void memory_words_estimate(const struct memory_estimate *estimate, struct str *o
 	}
 }
 
+/* Since the stage began, as its elapsed time is; reports for machines have the run's clock. */
+static void put_moment(const struct memory_report *memory, double at_s, struct str *out)
+{
+	char text[FORMAT_SIZE];
+	format_seconds(fmax(at_s - memory->timeline_from_s, 0), text);
+	str_appendf(out, " after %s", text);
+}
+
 void memory_words_summary(const struct memory_report *memory, struct str *out)
 {
 	char text[FORMAT_SIZE];
 	const struct memory_estimate *leaked = &memory->tables[MEMORY_BY_LEAKED].all;
 	str_append(out, "peak ");
 	memory_words_estimate(&memory->peak, out);
-	format_seconds(memory->peak_at_s, text);
-	str_appendf(out, " at %s", text);
+	put_moment(memory, memory->peak_at_s, out);
 	if (memory->peak_processes > 1)
 		str_appendf(out, " in %zu processes", memory->peak_processes);
 	str_append(out, "; ");
@@ -60,10 +68,17 @@ void memory_words_summary(const struct memory_report *memory, struct str *out)
 void memory_words_trend(const struct memory_trend *trend, struct str *out)
 {
 	char *place = code_row_words(&trend->place);
-	double half = (trend->high - trend->low) / 2;
+	double down = trend->bytes - trend->low, up = trend->high - trend->bytes, half = (down + up) / 2;
 	str_appendf(out, "%s grows by ", place);
 	put_bytes(trend->bytes, out);
-	if (half > 0) {
+	/* Of few samples the truth may be further above than below. */
+	if (up > lopsided * down) {
+		str_append(out, " (");
+		put_bytes(trend->low, out);
+		str_append(out, " to ");
+		put_bytes(trend->high, out);
+		str_append(out, ")");
+	} else if (half > 0) {
 		str_append(out, " ±");
 		put_bytes(half, out);
 	}
@@ -75,12 +90,10 @@ void memory_words_trend(const struct memory_trend *trend, struct str *out)
 void memory_words_resident(const struct memory_report *memory, struct str *out)
 {
 	const struct memory_explanation *explained = &memory->explanation;
-	char text[FORMAT_SIZE];
 	if (!explained->process_id)
 		return;
 	put_bytes(explained->rss_bytes, out);
-	format_seconds((double)explained->at_ns / 1e9, text);
-	str_appendf(out, " at %s", text);
+	put_moment(memory, (double)explained->at_ns / 1e9, out);
 	for (size_t i = 0; i < memory->processes.len && memory->processes.len > 1; i++)
 		if (memory->processes.items[i].memory->process_id == explained->process_id) {
 			const struct profile_process *process = memory->processes.items[i].process;
@@ -117,7 +130,6 @@ static void put_type(const struct memory_type_row *row, struct str *out)
 void memory_words_types(const struct memory_report *memory, struct str *out)
 {
 	const struct memory_types *types = &memory->types;
-	char text[FORMAT_SIZE];
 	if (!types->look)
 		return;
 	if (!types->rows.len) {
@@ -131,8 +143,8 @@ void memory_words_types(const struct memory_report *memory, struct str *out)
 	}
 	str_append(out, "; of ");
 	put_bytes(types->all_bytes, out);
-	format_seconds((double)types->look->at_ns / 1e9, text);
-	str_appendf(out, " in Python's objects at %s", text);
+	str_append(out, " in Python's objects");
+	put_moment(memory, (double)types->look->at_ns / 1e9, out);
 	if (types->peak_bytes)
 		str_appendf(out, ", with %.0f %% of the process's peak allocated",
 			    100 * fmin(1, (double)types->look->live_bytes / (double)types->peak_bytes));

@@ -354,10 +354,31 @@ static void memory_that_was_never_touched_is_not_resident(void **state)
 	struct memory_explanation explained;
 	struct memory_resident resident = {.process_id = 1, .live_bytes = 1 << 30, .rss_bytes = 1 << 20};
 	(void)state;
-	memory_explain(&resident, &explained);
+	memory_explain(&resident, &(struct memory_blocks){1, true}, &explained);
 	assert_true(explained.parts[EXPLAINED_HEAP] == 1 << 20);
 	assert_true(explained.untouched_bytes == (1 << 30) - (1 << 20));
 	assert_true(explained.coverage == 1);
+}
+
+/* A child of fork: malloc has 40 MB of its parent's in use, and one block of 1 MB was asked for since. */
+static void more_than_heads_and_rounding_are_blocks_that_were_not_seen(void **state)
+{
+	struct memory_explanation explained;
+	struct memory_resident resident = {.process_id = 1,
+					   .live_bytes = 1000000,
+					   .rss_bytes = 42000000,
+					   .malloc_used_bytes = 40000000,
+					   .malloc_mapped_bytes = 1004096};
+	(void)state;
+	memory_explain(&resident, &(struct memory_blocks){1, true}, &explained);
+	assert_true(explained.parts[EXPLAINED_HEAP] == 1000000);
+	assert_true(explained.parts[EXPLAINED_OVERHEAD] <= 40000 && explained.parts[EXPLAINED_OVERHEAD] > 0);
+	assert_true(explained.parts[EXPLAINED_OVERHEAD] + explained.parts[EXPLAINED_UNSEEN] == 40004096);
+	assert_true(explained.parts[EXPLAINED_UNEXPLAINED] == 42000000 - 41004096);
+	/* Sampled, what was estimated may be too low: malloc knows what is in use. */
+	memory_explain(&resident, &(struct memory_blocks){1, false}, &explained);
+	assert_true(explained.parts[EXPLAINED_UNSEEN] == 0 && explained.parts[EXPLAINED_HEAP] > 40000000);
+	assert_true(explained.untouched_bytes == 0);
 }
 
 static void a_stage_without_watched_processes_has_no_report(void **state)
@@ -386,6 +407,7 @@ static const struct CMUnitTest tests[] = {
 	ON_A_SAMPLE(where_nobody_asked_for_types_there_are_none),
 	ON_A_SAMPLE(resident_memory_adds_up),
 	ON_A_SAMPLE(memory_that_was_never_touched_is_not_resident),
+	ON_A_SAMPLE(more_than_heads_and_rounding_are_blocks_that_were_not_seen),
 	ON_A_SAMPLE(a_stage_without_watched_processes_has_no_report),
 };
 

@@ -26,7 +26,7 @@ const WEIGHTS: [id: string, title: string, about: string][] = [["peak", "At the 
 
 // The same keys as the JSON report; the colours are the stages'.
 const PARTS: [key: string, title: string, colour: string][] = [["heap_in_use", "allocated by the program", "--c1"], ["allocator_overhead", "malloc's heads and rounding", "--c5"],
-	["allocator_free", "free but kept by malloc", "--c2"], ["python_free", "free but kept in Python's arenas", "--c7"], ["mapped_files", "libraries and mapped files", "--c3"],
+	["unseen_blocks", "of blocks that the agent did not see (from before it or before a fork)", "--span"], ["allocator_free", "free but kept by malloc", "--c2"], ["python_free", "free but kept in Python's arenas", "--c7"], ["mapped_files", "libraries and mapped files", "--c3"],
 	["shared", "shared memory", "--c4"], ["stack", "stack of the main thread", "--c6"], ["agent", "taken by pitot's agent", "--kernel"], ["unexplained", "not explained", "--mark"]];
 
 const memoryOf = (stage: Stage): StageMemory | null => (stage as unknown as { memory: StageMemory | null }).memory ?? null;
