@@ -2,7 +2,8 @@
  * features.c - pitot features: the tabular engine on a CSV table, watched per operator and chunk.
  *
  * Without --mode everything is done: batch, streaming, benchmark, limits, quality. An interrupt ends what is going on after its
- * current chunk; what was done is written like a whole run, with status `interrupted`. A second interrupt ends at once.
+ * current chunk, and the writing of the matrix at once, which is then not there; what was done is written like a whole run, with
+ * status `interrupted`. A second interrupt ends at once.
  */
 #include "cmd/features.h"
 #include "base/clock.h"
