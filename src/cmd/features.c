@@ -179,7 +179,8 @@ static int fill_job(struct features_job *job, struct err *err)
 /* Recipe and table meet, before anything is written: most mistakes show here. */
 static int try_engine(struct features_job *job, struct err *err)
 {
-	struct engine_settings settings = {.max_memory_bytes = (size_t)(job->settings.max_memory_mb * (1 << 20))};
+	struct engine_settings settings = {.max_memory_bytes = (size_t)(job->settings.max_memory_mb * (1 << 20)),
+					   .name = job->settings.name};
 	struct engine *engine = NULL;
 	struct str text = {0};
 	int code = engine_open(job->settings.path, job->recipe, &settings, &engine, err);
