@@ -64,7 +64,10 @@ _BLOCK = struct.Struct("=IIII")
 _NODE_HEAD = struct.Struct("=HHIII")  # kind, 0, bytes, parent, length of the name
 _NODE_SUMS = struct.Struct("=QQQQQ")  # begin, calls, total, min, max; at 16
 _NODE_WORK = struct.Struct("=ddI")  # flops, bytes, open; at 56
+_NODE_COUNTS = 76  # where in the node's record the counts stand
 _NODE_BYTES, _NODE_DURATIONS = 912, 144
+_COUNTS = struct.Struct("=QQQQQQI")  # instructions, cycles, misses, enabled, running, calls; which lack
+_COUNTS_BYTES = 104
 _SPAN_RECORD = struct.Struct("=HHIIIQQ")
 _CHUNK_RECORD = struct.Struct("=HHIIIqQQQQQQQ")
 _PART = struct.Struct("=IIQ")
@@ -112,6 +115,7 @@ class _File:
         self.pages = 1
         self.lanes = 0
         self.free = []
+        self.counting = []  # of all threads
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             self.head = self._map(fd, 0, 1)
@@ -166,11 +170,117 @@ class _File:
 _LOST, _LOST_RECORDS, _UNBALANCED, _THREADS_MISSED = 80, 88, 96, 104
 
 
+class _Counting:
+    """Counters of the thread that makes it, read where spans begin and end (pitot run --span-counters)."""
+
+    HARDWARE, USER, SOFTWARE, NOT_HERE, FAILED = 1, 2, 3, 4, 256
+    EVENTS = {"hardware": (0, (1, 0, 3)), "software": (1, (2, 0, 3))}  # type, and what counts in each place
+    CALLS = {"x86_64": 298, "aarch64": 241}  # perf_event_open
+    IDENTITY = 0x80082407  # PERF_EVENT_IOC_ID
+
+    def __init__(self, asked):
+        self.fds, self.events, self.state, self.lacks = [], [], self.NOT_HERE, 7
+        try:
+            import ctypes
+            import fcntl
+            self.fcntl = fcntl
+            call, library = self.CALLS[os.uname().machine], ctypes.CDLL(None, use_errno=True)
+        except (ImportError, KeyError, OSError):
+            return
+        kind, configs = self.EVENTS[asked]
+        user_only, error = 0, 0
+        for event, config in enumerate(configs):
+            for _ in range(2):
+                # exclude_kernel and exclude_hv; count, enabled and running time of the whole group
+                attributes = struct.pack("=IIQQQQQIIQ", kind, 64, config, 0, 0, 11, 0x60 * user_only, 0, 0, 0)
+                fd = library.syscall(call, attributes, 0, -1, self.fds[0] if self.fds else -1, 8)
+                if fd >= 0 or ctypes.get_errno() != 13 or user_only:
+                    break
+                user_only = 1  # this user may count user mode only
+            if fd < 0:
+                error = error or ctypes.get_errno()
+                continue
+            self.fds.append(self._move_up(fd))
+            self.events.append(event)
+            self.lacks &= ~(1 << event)
+        self.state = self.FAILED + error
+        if self.fds:
+            self.id = self._identity()
+            self.size = 8 * (3 + len(self.fds))
+            self.layout = struct.Struct("=%dQ" % (3 + len(self.fds)))
+            self.state = self.SOFTWARE if kind else self.USER if user_only else self.HARDWARE
+
+    def _move_up(self, fd):
+        """To a high number, where programs do not look for theirs."""
+        try:
+            high = self.fcntl.fcntl(fd, self.fcntl.F_DUPFD_CLOEXEC, 512)
+        except OSError:
+            return fd
+        os.close(fd)
+        return high
+
+    def _identity(self):
+        """Of the event that the descriptor is; of another's there is none."""
+        answer = bytearray(8)
+        try:
+            self.fcntl.ioctl(self.fds[0], self.IDENTITY, answer)
+        except (OSError, IndexError):
+            return None
+        return bytes(answer)
+
+    def read(self):
+        """[counts by event, enabled ns, running ns], or None."""
+        if not self.fds or self._identity() != self.id:  # a program may close what is not its own
+            self.fds = []
+            return None
+        try:
+            got = self.layout.unpack(os.read(self.fds[0], self.size))
+        except (OSError, struct.error):
+            return None
+        values = [0, 0, 0, got[1], got[2]]
+        for event, count in zip(self.events, got[3:]):
+            values[event] = count
+        return values
+
+    def close(self):
+        if self.fds and self._identity() == self.id:
+            for fd in self.fds:
+                os.close(fd)
+        self.fds = []
+
+
+class _Counts:
+    """The sums of a node."""
+
+    __slots__ = ("at", "began", "sums", "calls", "lacks")
+
+    def __init__(self, at):
+        self.at = at
+        self.began = None
+        self.sums = [0, 0, 0, 0, 0]
+        self.calls = self.lacks = 0
+
+    def begin(self, node, counting):
+        # Tasks of one thread take turns in it: what overlaps cannot be told apart.
+        self.began = counting.read() if node.open == 1 else None
+
+    def end(self, node, counting):
+        now = counting.read() if self.began is not None and not node.open else None
+        if now is None:
+            self.lacks = 7
+        else:
+            self.sums = [done + max(last - first, 0) for done, first, last in zip(self.sums, self.began, now)]
+            self.calls += 1
+            self.lacks |= counting.lacks
+        self.began = None
+        _COUNTS.pack_into(node.memory, node.at + self.at, *(self.sums + [self.calls, self.lacks]))
+
+
 class _Node:
     """An operator in its place; its numbers also lie in the file."""
 
     __slots__ = ("lane", "parent", "depth", "children", "memory", "at", "id", "open", "begin", "calls", "total", "min",
-                 "max", "flops", "bytes", "serial", "chunk_ns", "chunk_calls", "durations")
+                 "max", "flops", "bytes", "serial", "chunk_ns", "chunk_calls", "durations", "counts")
 
     def __init__(self, lane, parent):
         self.lane = lane
@@ -196,6 +306,7 @@ class _Lane:
         self.series = {}
         self.chunk = None
         self.chunks = 0
+        self.counting = None  # asked for, it is there whether it works or not
 
     def record(self, size):
         """(memory, offset, id) of room for a record, or None."""
@@ -222,12 +333,19 @@ class _Lane:
         name = threading.current_thread().name.encode("utf-8", "replace")[:15]
         native = getattr(threading, "get_native_id", None)
         tid = native() if native else _tid()
-        _THREAD_RECORD.pack_into(room[0], room[1], _THREAD, 0, 48, tid, 0, _now(), 0, name)
+        if _state.counters:
+            self.counting = _Counting(_state.counters)
+            self.file.counting.append(self.counting)
+        state = self.counting.state if self.counting else 0
+        _THREAD_RECORD.pack_into(room[0], room[1], _THREAD, 0, 48, tid, state, _now(), 0, name)
         self.publish()
         return True
 
     def end_thread(self):
         _U64.pack_into(self.thread[0], self.thread[1] + 24, _now())
+        if self.counting is not None:
+            self.counting.close()
+            self.file.counting.remove(self.counting)
 
     def child(self, parent, name):
         """The node of a name under another; None: no room, and counted."""
@@ -236,17 +354,25 @@ class _Lane:
             return node
         raw = _cut(name)
         room = None
+        size = _NODE_BYTES + len(raw) + 1
+        counts = size + 7 & ~7
+        if self.counting is not None:
+            size = counts + _COUNTS_BYTES
+        size = size + 15 & ~15
         if raw and len(parent.children) < _MOST_CHILDREN and parent.depth < _DEPTH_MOST:
-            room = self.record(_NODE_BYTES + len(raw) + 1)
+            room = self.record(size)
         if room is None:
             self.file.count(_LOST)
             return None
         node = _Node(self, parent)
         node.memory, node.at, node.id = room
-        size = _NODE_BYTES + len(raw) + 1 + 15 & ~15
         above = parent.id if parent is not self.root else 0
         _NODE_HEAD.pack_into(node.memory, node.at, _NODE, 0, size, above, len(raw))
         node.memory[node.at + _NODE_BYTES:node.at + _NODE_BYTES + len(raw)] = raw
+        node.counts = None
+        if self.counting is not None:
+            node.counts = _Counts(counts)
+            _U32.pack_into(node.memory, node.at + _NODE_COUNTS, counts)
         self.publish()
         parent.children[name] = node
         return node
@@ -293,6 +419,8 @@ class _State:
     def __init__(self):
         self.asked = self._look()
         self.channel = os.environ.get("PITOT_CHANNEL", "")
+        counters = os.environ.get("PITOT_SPAN_COUNTERS", "")
+        self.counters = counters if counters in _Counting.EVENTS else ""
         self.file = None
         self.failed = self.asked is None
         self.local = threading.local()
@@ -343,6 +471,8 @@ class _State:
         """In the child: the file is the parent's."""
         if self.file is not None:
             atexit.unregister(self.file.end)
+            for counting in self.file.counting:  # they count the parent's threads
+                counting.close()
         self.__init__()
 
 
@@ -381,6 +511,8 @@ def _begin(name):
         return None, None
     _current.set(node)
     node.open += 1
+    if node.counts is not None:
+        node.counts.begin(node, lane.counting)
     now = _now()
     if node.open == 1:
         node.begin = now
@@ -412,6 +544,8 @@ def _end(node, begin):
         _current.set(above if above is not lane.root else None)
     else:
         _find_current(lane, node)
+    if node.counts is not None:
+        node.counts.end(node, lane.counting)
     took = now - begin
     calls = node.calls
     node.calls = calls + 1

@@ -16,6 +16,7 @@ struct span_building {
 bool span_inside_counts(const struct span_building *building, int64_t process_id);
 bool span_inside_last(const struct span_building *building, int64_t process_id);
 
+void span_inside_counters(struct span_building *building);
 void span_inside_chunks(struct span_building *building);
 void span_inside_cpu(struct span_building *building, const struct profile_data *profile);
 

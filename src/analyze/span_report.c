@@ -334,6 +334,7 @@ struct span_report *span_report_new(const struct span_data *data, const struct p
 	take_off_children(building.report);
 	share_out(building.report);
 	add_percentiles(&building);
+	span_inside_counters(&building);
 	span_inside_chunks(&building);
 	if (profile)
 		span_inside_cpu(&building, profile);

@@ -36,7 +36,11 @@ struct operator_line {
 	double flops, bytes;               /* of one repetition, as the program said; NaN */
 	double cpu_s,
 		cpu_coverage; /* CPU time inside it by samples, and how much of its time they could be matched to */
-	double memory_bytes;  /* change of resident memory between the first and the last snapshot in it; NaN */
+	/* By event (instructions, cycles, cache misses), of one repetition, scaled to all of its time: in it, and without the operators
+	 * inside; NaN where some of it was not counted. How much of the time was. */
+	double counts[OPERATOR_EVENTS], self_counts[OPERATOR_EVENTS];
+	double count_coverage;
+	double memory_bytes; /* change of resident memory between the first and the last snapshot in it; NaN */
 };
 
 /* A chunk, parts of several threads put together. */
@@ -73,9 +77,11 @@ struct span_report {
 	VEC(struct span_named) counters, gauges;
 	uint64_t recorded, kept, lost, unbalanced, processes, threads;
 	int repetitions;
-	double self_s;    /* of all operators */
-	double longest_s; /* process */
-	bool has_cpu;     /* a code profile was there to match */
+	double self_s;     /* of all operators */
+	double longest_s;  /* process */
+	bool has_cpu;      /* a code profile was there to match */
+	bool asked_counts; /* counters were asked for; borrowed from the data, or NULL: */
+	const char *counts_source, *counts_reason;
 };
 
 /* `ids` are the stage's repetitions that count, the last one last. `profile` may be NULL. NULL: no spans of that stage. */

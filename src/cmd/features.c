@@ -2,7 +2,8 @@
  * features.c - pitot features: the tabular engine on a CSV table, watched per operator and chunk.
  *
  * Without --mode everything is done: batch, streaming, benchmark, limits, quality. An interrupt ends what is going on after its
- * current chunk; what was done is written like a whole run, with status `interrupted`. A second interrupt ends at once.
+ * current chunk, and the writing of the matrix at once, which is then not there; what was done is written like a whole run, with
+ * status `interrupted`. A second interrupt ends at once.
  */
 #include "cmd/features.h"
 #include "base/clock.h"
@@ -178,7 +179,8 @@ static int fill_job(struct features_job *job, struct err *err)
 /* Recipe and table meet, before anything is written: most mistakes show here. */
 static int try_engine(struct features_job *job, struct err *err)
 {
-	struct engine_settings settings = {.max_memory_bytes = (size_t)(job->settings.max_memory_mb * (1 << 20))};
+	struct engine_settings settings = {.max_memory_bytes = (size_t)(job->settings.max_memory_mb * (1 << 20)),
+					   .name = job->settings.name};
 	struct engine *engine = NULL;
 	struct str text = {0};
 	int code = engine_open(job->settings.path, job->recipe, &settings, &engine, err);

@@ -60,6 +60,7 @@ static int copy_input(struct features_job *job, int fd, struct sha256 *sha, stru
 	if (close(to) != 0 && !code)
 		code = err_set_errno(err, ERR_IO, "cannot copy the input to '%s'", job->spool_path);
 	job->settings.path = job->spool_path;
+	job->settings.name = strcmp(name, "-") == 0 ? "standard input" : name;
 	sha256_hex(sha, job->sha256);
 	return code;
 }

@@ -188,7 +188,8 @@ static int write_features(struct features_job *job, const struct engine_chunk *c
 		return feature_spool_add(job->spool, chunk->matrix, chunk->target, err);
 	if (!job->features_path)
 		return 0;
-	int code = feature_write_matrix(job->features_path, job->features_format, chunk->matrix, chunk->target, err);
+	int code = feature_write_matrix(job->features_path, job->features_format, chunk->matrix, chunk->target,
+					job->stop, err);
 	job->features_written = job->features_written || !code;
 	return code;
 }
@@ -203,8 +204,12 @@ static int write_table(struct features_job *job, const struct engine_chunk *chun
 		features_table_head(chunk->frame, &table->pending);
 	for (size_t row = 0; row < chunk->frame->rows && !code; row++) {
 		features_table_row(chunk->frame, row, &table->pending);
-		if (table->pending.len >= FLUSH_BYTES)
-			code = table_flush(table, err);
+		if (table->pending.len < FLUSH_BYTES)
+			continue;
+		code = table_flush(table, err);
+		if (!code && *job->stop && !job->chunks.path) /* a batch, which is one long chunk */
+			code = err_set(err, ERR_INTERRUPTED, "interrupted after %zu rows of '%s'", row + 1,
+				       table->path);
 	}
 	return code;
 }
@@ -301,11 +306,12 @@ int features_watch_end(struct features_job *job, struct study_run *run, struct e
 	struct err second;
 	int code = close_tables(job, err);
 	if (job->spool) {
-		/* Each chunk's own statistics have no columns to end with. */
+		/* Each chunk's own statistics have no columns to end with. A stream that was interrupted is written as far as it
+		 * came; an interrupt from now on means the writing. */
 		bool all = job->settings.per_chunk || run->code;
-		int other =
-			feature_spool_close(job->spool, job->features_format, all ? NULL : run->result.features.items,
-					    run->result.features.len, code ? &second : err);
+		int other = feature_spool_close(job->spool, job->features_format,
+						all ? NULL : run->result.features.items, run->result.features.len,
+						*job->stop ? NULL : job->stop, code ? &second : err);
 		job->spool = NULL;
 		job->features_written = job->features_written || !other;
 		code = code ? code : other;

@@ -25,7 +25,7 @@ struct run_args {
 	int64_t jobs, repeat, warmup, cpu_hz, memory_period;
 	uint64_t interval_ns, timeout_ns;
 	double watts;
-	bool memory_types, pss, pmu, gpu, cgroup, exit_records;
+	bool memory_types, span_counters, pss, pmu, gpu, cgroup, exit_records;
 	bool dry_run, quiet, show_output, inherit, report, fail_on_regression;
 	/* filled from options that the table does not know: --train-epochs 10 */
 	struct pipeline_overrides overrides;
@@ -57,6 +57,8 @@ static const struct opt run_options[] = {
 	{"memory-period", 0, OPT_INTEGER, AT(memory_period), "BYTES",
 	 "mean bytes between two samples of --memory (524288)"},
 	{"memory-types", 0, OPT_FLAG, AT(memory_types), NULL, "with --memory: Python's objects by type, near the peak"},
+	{"span-counters", 0, OPT_FLAG, AT(span_counters), NULL,
+	 "hardware counters of every operator (programs with spans)"},
 	{"pss", 0, OPT_FLAG, AT(pss), NULL, "also sample proportional set sizes (costly)"},
 	{"watts", 0, OPT_NUMBER, AT(watts), "W", "power assumed where none can be read (45; 0: none)"},
 	{"no-gpu-sampling", 0, OPT_NEGATED, AT(gpu), NULL, "leave the GPU alone"},
@@ -407,6 +409,7 @@ static void fill_options(const struct run_args *args, bool command, struct run_o
 				    .cpu_hz = (int)args->cpu_hz,
 				    .memory_period = args->memory_period,
 				    .memory_types = args->memory_types ? 1 : -1,
+				    .span_counters = args->span_counters ? 1 : -1,
 				    .timeout_ns = args->timeout_ns,
 				    .inherit = args->inherit,
 				    .pass_output = args->show_output,

@@ -48,7 +48,8 @@ struct profile_settings {
 	int cpu_hz;   /* samples of the code per second of CPU time; -1: not said, 0: none */
 	/* Mean number of bytes between two allocations that are sampled; 1: every allocation, 0: none, -1: not said. */
 	int64_t memory_period;
-	int memory_types; /* Python's objects by type, too; -1: not said */
+	int memory_types;  /* Python's objects by type, too; -1: not said */
+	int span_counters; /* counters where spans begin and end; -1: not said */
 };
 
 enum { PROFILE_CPU_HZ = 999, PROFILE_CPU_HZ_MOST = 10000 };

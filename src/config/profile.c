@@ -7,8 +7,14 @@
 
 void profile_unset(struct profile_settings *profile)
 {
-	*profile = (struct profile_settings){
-		.pss = -1, .gpu = -1, .pmu = -1, .watts = -1, .cpu_hz = -1, .memory_period = -1, .memory_types = -1};
+	*profile = (struct profile_settings){.pss = -1,
+					     .gpu = -1,
+					     .pmu = -1,
+					     .watts = -1,
+					     .cpu_hz = -1,
+					     .memory_period = -1,
+					     .memory_types = -1,
+					     .span_counters = -1};
 }
 
 static int read_interval(struct load *load, void *into, const struct node *value)
@@ -97,6 +103,11 @@ static int read_memory_types(struct load *load, void *into, const struct node *v
 	return load_bool(load, value, "memory_types", &((struct profile_settings *)into)->memory_types);
 }
 
+static int read_span_counters(struct load *load, void *into, const struct node *value)
+{
+	return load_bool(load, value, "span_counters", &((struct profile_settings *)into)->span_counters);
+}
+
 static int read_jobs(struct load *load, void *into, const struct node *value)
 {
 	(void)into;
@@ -112,6 +123,7 @@ static int refuse_jobs(struct load *load, void *into, const struct node *value)
 #define COMMON_KEYS                                                                                                    \
 	{"interval", read_interval}, {"pss", read_pss}, {"gpu", read_gpu}, {"enable_gpu_sampling", read_gpu},          \
 		{"pmu", read_pmu}, {"cpu", read_cpu}, {"memory", read_memory}, {"memory_types", read_memory_types},    \
+		{"span_counters", read_span_counters},                                                                 \
 	{                                                                                                              \
 		"watts", read_watts                                                                                    \
 	}

@@ -57,10 +57,14 @@ static struct span_wire_node *add_node(struct span_lane *lane, const char *name,
 	struct span_wire_node *parent = lane->current;
 	size_t length = name_length(name);
 	struct span_wire_node *node = NULL;
+	size_t bytes = sizeof(*node) + length + 1, counts = (bytes + 7) / 8 * 8;
+	if (lane->counts)
+		bytes = counts + sizeof(struct span_wire_counts);
 	if (length && siblings < MOST_CHILDREN && lane->depth < SPAN_WIRE_DEPTH_MOST)
-		node = span_lane_record(lane, SPAN_WIRE_NODE, sizeof(*node) + length + 1);
+		node = span_lane_record(lane, SPAN_WIRE_NODE, bytes);
 	if (!node)
 		return NULL;
+	node->counts = lane->counts ? (uint32_t)counts : 0;
 	node->parent = parent ? (uint32_t)(parent->inside[IN_SERIAL] >> 32) : 0;
 	node->name_bytes = (uint32_t)length;
 	memcpy(node->name, name, length);
@@ -125,6 +129,8 @@ void pitot_span_begin_to_(const char *name, pitot_span *span)
 	}
 	lane->current = node;
 	lane->depth++;
+	if (__builtin_expect(lane->counts, 0))
+		span_count_begin(lane, node);
 	uint64_t now = span_ticks();
 	span->place = node;
 	span->began = now;
@@ -174,6 +180,8 @@ static inline void close_span(struct span_lane *lane, struct span_wire_node *nod
 	atomic_store_explicit(&node->begin, 0, memory_order_relaxed);
 	lane->current = node_at(node->inside[IN_PARENT]);
 	lane->depth--;
+	if (__builtin_expect(lane->counts, 0))
+		span_count_end(lane, node);
 	if (lane->chunk.serial && begin >= lane->chunk.begin)
 		add_to_chunk(&lane->chunk, node, took);
 	if (span_wire_keeps(calls, took >= span_clock_long))

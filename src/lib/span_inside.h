@@ -6,8 +6,9 @@
  *	span_file.c    the file: made, grown block by block
  *	span_clock.c   ticks and what they are worth
  *	span_memory.c  how much memory the process has
+ *	span_count.c   counters of the thread, where pitot run --span-counters asks for them
  *
- * The host program must not notice: no descriptor is kept, no signal is sent, errno is kept by the calls that can change it, and
+ * The host program must not notice: no descriptor is kept (but those of counters, if they are asked for), no signal is sent, errno is kept by the calls that can change it, and
  * whatever fails means that something is not recorded, and counted. Nothing is allocated with malloc: pages come from mmap.
  */
 #ifndef PITOT_LIB_SPAN_INSIDE_H
@@ -28,6 +29,14 @@ struct span_chunk {
 	uint32_t parts;
 };
 
+/* The counters of a thread: one group, read as one. */
+struct span_counting {
+	int fd[SPAN_WIRE_EVENTS]; /* the first is the group's leader */
+	uint8_t event[SPAN_WIRE_EVENTS];
+	uint32_t count; /* of them; 0: none are open */
+	uint64_t id;    /* the kernel's, of the leader: tells whether the descriptor is still ours */
+};
+
 /* All that one thread needs; a page of its own. */
 struct span_lane {
 	struct span_wire_node *current; /* innermost open span; NULL: none */
@@ -42,6 +51,9 @@ struct span_lane {
 	struct span_lane *next_free;
 	uint64_t memory_ticks; /* when a chunk last asked for the process's memory */
 	uint32_t number, depth, pages;
+	bool counts; /* counters are asked for, of every thread of the process */
+	struct span_counting counting;
+	struct span_lane *next_made; /* all of them */
 };
 
 /* The thread's lane; NULL: it can have none. */
@@ -92,5 +104,15 @@ enum span_memory_depth { SPAN_MEMORY_PAGES, SPAN_MEMORY_WHOLE };
 void span_memory_read(struct span_memory *out, enum span_memory_depth depth);
 /* Tells a tracer of the end of a chunk, for how each place grows from chunk to chunk; the heap in use. */
 uint64_t span_memory_chunk(void);
+
+/* Whether counters are asked for: looked at once. */
+bool span_count_asked(void);
+/* Opens the calling thread's counters; what its THREAD record says about them. */
+uint32_t span_count_open(struct span_counting *counting);
+void span_count_close(struct span_counting *counting);
+struct span_wire_counts *span_count_of(struct span_wire_node *node);
+/* At the edges of a span. */
+void span_count_begin(struct span_lane *lane, struct span_wire_node *node);
+void span_count_end(struct span_lane *lane, struct span_wire_node *node);
 
 #endif

@@ -25,8 +25,9 @@ int pitot_recording_;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
 static bool has_key;
-static struct span_lane *free_lanes;
+static struct span_lane *free_lanes, *made_lanes;
 static uint32_t lane_count;
+static bool counts; /* counters are asked for */
 
 /* One pointer fits into the room that the loader keeps for libraries that come late, so that it needs no call to be found. */
 static _Thread_local struct span_lane *own __attribute__((tls_model("initial-exec")));
@@ -101,6 +102,9 @@ static struct span_lane *take_lane(void)
 		return NULL;
 	lane = page;
 	lane->number = lane_count++;
+	lane->counts = counts;
+	lane->next_made = made_lanes;
+	made_lanes = lane;
 	return lane;
 }
 
@@ -111,6 +115,7 @@ static bool begin_thread(struct span_lane *lane)
 		return false;
 	thread->tid = (int32_t)gettid();
 	thread->start = span_ticks();
+	thread->counting = lane->counts ? span_count_open(&lane->counting) : SPAN_COUNTING_UNASKED;
 	prctl(PR_GET_NAME, thread->name);
 	lane->thread = thread;
 	span_lane_publish(lane);
@@ -165,6 +170,7 @@ static void leave(void *value)
 	span_unwind(lane, NULL);
 	lane->chunk.serial = 0;
 	atomic_store_explicit(&lane->thread->end, span_ticks(), memory_order_relaxed);
+	span_count_close(&lane->counting);
 	own = NULL;
 	give_back(lane);
 }
@@ -186,7 +192,11 @@ static void in_child(void)
 	own = NULL;
 	if (has_key)
 		pthread_setspecific(key, NULL);
-	free_lanes = NULL;
+	int saved = errno;
+	for (struct span_lane *lane = made_lanes; lane; lane = lane->next_made)
+		span_count_close(&lane->counting); /* they count the parent's threads */
+	errno = saved;
+	free_lanes = made_lanes = NULL;
 	lane_count = 0;
 	span_file_forget();
 	pthread_mutex_unlock(&lock);
@@ -198,6 +208,7 @@ __attribute__((constructor(101))) static void begin(void)
 		return;
 	int saved = errno;
 	span_clock_init();
+	counts = span_count_asked();
 	has_key = pthread_key_create(&key, leave) == 0;
 	if (has_key && pthread_atfork(before_fork, after_fork, in_child) == 0)
 		pitot_recording_ = 1;

@@ -1,5 +1,6 @@
 /* span_json.c - operators and chunks for machines; docs/report.schema.json describes them. What is not known is null. */
 #include "render/span_render.h"
+#include "render/span_words.h"
 
 #include <math.h>
 
@@ -20,6 +21,18 @@ static void put_trend(struct json *json, const char *key, const struct interval 
 	json_put_number(json, "low", trend->low);
 	json_put_number(json, "high", trend->high);
 	json_object_end(json);
+}
+
+static void put_counts(struct json *json, const struct operator_line *line)
+{
+	static const char *const names[][2] = {{"instructions", "self_instructions"},
+					       {"cycles", "self_cycles"},
+					       {"cache_misses", "self_cache_misses"}};
+	for (int event = 0; event < OPERATOR_EVENTS; event++) {
+		json_put_number(json, names[event][0], line->counts[event]);
+		json_put_number(json, names[event][1], line->self_counts[event]);
+	}
+	json_put_number(json, "counter_coverage", line->count_coverage);
 }
 
 static void put_operator(struct json *json, const struct span_report *spans, const struct operator_line *line)
@@ -47,6 +60,7 @@ static void put_operator(struct json *json, const struct span_report *spans, con
 	json_put_number(json, "cpu_s", line->cpu_s);
 	json_put_number(json, "cpu_coverage", line->cpu_coverage);
 	json_put_number(json, "rss_change_bytes", line->memory_bytes);
+	put_counts(json, line);
 	json_object_end(json);
 }
 
@@ -100,6 +114,11 @@ void span_json(struct json *json, const struct span_report *spans, size_t top)
 	json_put_integer(json, "unbalanced", (int64_t)spans->unbalanced);
 	json_put_integer(json, "processes", (int64_t)spans->processes);
 	json_put_integer(json, "threads", (int64_t)spans->threads);
+	json_object_begin(json, "operator_counters");
+	json_put_bool(json, "asked", spans->asked_counts);
+	json_put_string(json, "source", spans->counts_source);
+	json_put_string(json, "reason", span_words_no_counts(spans));
+	json_object_end(json);
 	json_array_begin(json, "operators");
 	for (size_t i = 0; i < spans->operators.len && (!top || i < top); i++)
 		put_operator(json, spans, &spans->operators.items[i]);

@@ -19,7 +19,17 @@ static void put_seconds(double seconds, struct str *out)
 	str_append(out, " | ");
 }
 
-static void put_row(const struct operator_line *line, bool has_cpu, escape_fn *put_escaped, struct str *out)
+static void put_counts(const struct operator_line *line, struct str *out)
+{
+	for (int event = 0; event < OPERATOR_EVENTS; event++) {
+		char text[FORMAT_SIZE];
+		format_count(line->counts[event], text);
+		str_appendf(out, " %s |", isnan(line->counts[event]) ? "" : text);
+	}
+}
+
+static void put_row(const struct operator_line *line, const struct span_report *spans, escape_fn *put_escaped,
+		    struct str *out)
 {
 	char calls[FORMAT_SIZE];
 	format_count(line->calls, calls);
@@ -37,10 +47,12 @@ static void put_row(const struct operator_line *line, bool has_cpu, escape_fn *p
 	str_append(out, " | ");
 	span_words_rate(line->bytes_per_s, true, out);
 	str_append(out, " |");
-	if (has_cpu) {
+	if (spans->has_cpu) {
 		str_append(out, " ");
 		put_seconds(line->cpu_s, out);
 	}
+	if (spans->counts_source)
+		put_counts(line, out);
 	str_append(out, "\n");
 }
 
@@ -64,15 +76,18 @@ static void put_stage(const struct report_stage *stage, size_t top, escape_fn *p
 	str_append(out, "\n### Operators: ");
 	put_escaped(out, stage->name);
 	str_appendf(out,
-		    "\n\n| Operator | Self | Share | Total | Calls | Usual | Trend | Rows | Bytes |%s\n"
-		    "|---|---:|---:|---:|---:|---:|---:|---:|---:|%s\n",
-		    spans->has_cpu ? " CPU |" : "", spans->has_cpu ? "---:|" : "");
+		    "\n\n| Operator | Self | Share | Total | Calls | Usual | Trend | Rows | Bytes |%s%s\n"
+		    "|---|---:|---:|---:|---:|---:|---:|---:|---:|%s%s\n",
+		    spans->has_cpu ? " CPU |" : "",
+		    spans->counts_source ? " Instructions | Cycles | Cache misses |" : "",
+		    spans->has_cpu ? "---:|" : "", spans->counts_source ? "---:|---:|---:|" : "");
 	for (size_t i = 0; i < spans->operators.len && i < most; i++)
-		put_row(&spans->operators.items[i], spans->has_cpu, put_escaped, out);
+		put_row(&spans->operators.items[i], spans, put_escaped, out);
 	if (spans->operators.len > most)
 		str_appendf(out, "\n%zu more.\n", spans->operators.len - most);
 	put_words(spans, put_escaped, out, span_words_chunks);
 	put_words(spans, put_escaped, out, span_words_named);
+	put_words(spans, put_escaped, out, span_words_counts);
 	put_words(spans, put_escaped, out, span_words_quality);
 }
 

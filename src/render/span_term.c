@@ -24,6 +24,9 @@ enum column {
 	COLUMN_RATE,
 	COLUMN_CPU,
 	COLUMN_FLOPS,
+	COLUMN_INSTRUCTIONS,
+	COLUMN_IPC,
+	COLUMN_MISSES,
 	COLUMN_COUNT
 };
 
@@ -38,9 +41,10 @@ static const struct {
 	const char *title;
 	int width;
 } columns[COLUMN_COUNT] = {
-	[COLUMN_SELF] = {"Self", 8},   [COLUMN_SHARE] = {"Share", 6}, [COLUMN_TOTAL] = {"Total", 8},
-	[COLUMN_CALLS] = {"Calls", 7}, [COLUMN_USUAL] = {"Usual", 8}, [COLUMN_TREND] = {"Trend", 7},
-	[COLUMN_RATE] = {"Rate", 12},  [COLUMN_CPU] = {"CPU", 8},     [COLUMN_FLOPS] = {"FLOP/s", 10}};
+	[COLUMN_SELF] = {"Self", 8},          [COLUMN_SHARE] = {"Share", 6}, [COLUMN_TOTAL] = {"Total", 8},
+	[COLUMN_CALLS] = {"Calls", 7},        [COLUMN_USUAL] = {"Usual", 8}, [COLUMN_TREND] = {"Trend", 7},
+	[COLUMN_RATE] = {"Rate", 12},         [COLUMN_CPU] = {"CPU", 8},     [COLUMN_FLOPS] = {"FLOP/s", 10},
+	[COLUMN_INSTRUCTIONS] = {"Instr", 8}, [COLUMN_IPC] = {"IPC", 5},     [COLUMN_MISSES] = {"Misses", 8}};
 
 static void fill_seconds(double seconds, struct str *out)
 {
@@ -48,6 +52,15 @@ static void fill_seconds(double seconds, struct str *out)
 	if (isnan(seconds))
 		return;
 	format_seconds(seconds, text);
+	str_append(out, text);
+}
+
+static void fill_count(double count, struct str *out)
+{
+	char text[FORMAT_SIZE];
+	if (isnan(count))
+		return;
+	format_count(count, text);
 	str_append(out, text);
 }
 
@@ -88,6 +101,16 @@ static void fill_cell(const struct operator_line *line, enum column column, stru
 			str_append(out, text);
 		}
 		break;
+	case COLUMN_INSTRUCTIONS:
+		fill_count(line->counts[0], out);
+		break;
+	case COLUMN_IPC:
+		if (line->counts[1] > 0 && !isnan(line->counts[0]))
+			str_appendf(out, "%.2f", line->counts[0] / line->counts[1]);
+		break;
+	case COLUMN_MISSES:
+		fill_count(line->counts[2], out);
+		break;
 	case COLUMN_COUNT:
 		break;
 	}
@@ -96,8 +119,9 @@ static void fill_cell(const struct operator_line *line, enum column column, stru
 /* A column that is empty in all rows is not shown. */
 static void choose_columns(struct grid *grid)
 {
-	static const enum column dispensable[] = {COLUMN_FLOPS, COLUMN_RATE, COLUMN_CALLS,
-						  COLUMN_TREND, COLUMN_CPU,  COLUMN_USUAL};
+	static const enum column dispensable[] = {COLUMN_FLOPS,  COLUMN_RATE, COLUMN_CALLS,
+						  COLUMN_TREND,  COLUMN_CPU,  COLUMN_USUAL,
+						  COLUMN_MISSES, COLUMN_IPC,  COLUMN_INSTRUCTIONS};
 	int used = INDENT;
 	for (int column = 0; column < COLUMN_COUNT; column++) {
 		for (size_t i = 0; i < grid->spans->operators.len && !grid->shown[column]; i++) {
@@ -201,6 +225,7 @@ static void put_stage(const struct term *term, const struct report_stage *stage,
 		str_appendf(term->out, "%*s%zu more\n", INDENT, "", count - most);
 	put_words(term, stage->spans, STYLE_PLAIN, span_words_chunks);
 	put_words(term, stage->spans, STYLE_PLAIN, span_words_named);
+	put_words(term, stage->spans, STYLE_DIM, span_words_counts);
 	put_words(term, stage->spans, stage->spans->lost ? STYLE_WARN : STYLE_DIM, span_words_quality);
 }
 

@@ -102,6 +102,42 @@ void span_words_quality(const struct span_report *spans, struct str *out)
 		str_appendf(out, "; %llu more are not counted at all", (unsigned long long)spans->lost);
 }
 
+const char *span_words_no_counts(const struct span_report *spans)
+{
+	if (spans->counts_reason)
+		return spans->counts_reason;
+	if (!spans->asked_counts)
+		return "not asked for (pitot run --span-counters)";
+	for (size_t i = 0; i < spans->operators.len; i++) {
+		const struct operator_line *line = &spans->operators.items[i];
+		if (isnan(line->count_coverage))
+			return "not all of their spans were counted: some never ended, overlap others of the same "
+			       "name, or "
+			       "came after the program had closed the counters";
+		if (isnan(line->counts[0] + line->counts[1] + line->counts[2]))
+			return "this hardware does not count instructions, cycles and cache misses at once";
+	}
+	return NULL;
+}
+
+void span_words_counts(const struct span_report *spans, struct str *out)
+{
+	double least = 1;
+	if (!spans->asked_counts)
+		return;
+	if (spans->counts_source)
+		str_appendf(out, "Counts are of %s", spans->counts_source);
+	for (size_t i = 0; i < spans->operators.len; i++)
+		least = spans->operators.items[i].count_coverage < least ? spans->operators.items[i].count_coverage
+									 : least;
+	if (spans->counts_source && least < 0.9995)
+		str_appendf(out, "; scaled: the hardware counted %.1f %% of the time at least", 100 * least);
+	if (span_words_no_counts(spans))
+		str_appendf(out, "%s: %s",
+			    spans->counts_source ? "; some operators have none" : "Operators have no counts",
+			    span_words_no_counts(spans));
+}
+
 void span_words_named(const struct span_report *spans, struct str *out)
 {
 	enum { MOST = 8 };

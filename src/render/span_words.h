@@ -18,6 +18,10 @@ void span_words_chunks(const struct span_report *spans, struct str *out);
 /* How many spans there were, how many are on the time axis, what is missing. */
 void span_words_quality(const struct span_report *spans, struct str *out);
 /* "rows 4000, hits 12 (in 3 calls); queue 0 to 9, mean 4.5"; "" where there are none. */
+/* Why there are no counts, or not of all operators; NULL: there are. */
+const char *span_words_no_counts(const struct span_report *spans);
+/* What the counts are of; nothing where none were asked for. */
+void span_words_counts(const struct span_report *spans, struct str *out);
 void span_words_named(const struct span_report *spans, struct str *out);
 /* The time that stands for "usual": of a chunk, else of a call. */
 double span_words_usual(const struct operator_line *line);

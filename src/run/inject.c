@@ -52,6 +52,15 @@ bool inject_types(const struct run_options *options, const struct pipeline *pipe
 	return (stages >= 0 ? stages : pipeline->profile.memory_types) > 0;
 }
 
+bool inject_span_counters(const struct run_options *options, const struct pipeline *pipeline,
+			  const struct stage_spec *stage)
+{
+	if (options->span_counters >= 0)
+		return options->span_counters > 0;
+	int stages = stage->profile.span_counters;
+	return (stages >= 0 ? stages : pipeline->profile.span_counters) > 0;
+}
+
 /* Whether any stage is to have the one library or the other. */
 static bool is_wanted(const struct run_options *options, const struct pipeline *pipeline, bool memory)
 {

@@ -22,6 +22,9 @@ int64_t inject_memory(const struct run_options *options, const struct pipeline *
 
 /* Whether it is to tell objects by type, where it has a memory profile. */
 bool inject_types(const struct run_options *options, const struct pipeline *pipeline, const struct stage_spec *stage);
+/* Whether the stage's spans are counted: nothing is injected for that, the programs' own library does it. */
+bool inject_span_counters(const struct run_options *options, const struct pipeline *pipeline,
+			  const struct stage_spec *stage);
 
 /* What the agent of a stage is to do. */
 struct inject_wish {

@@ -51,7 +51,8 @@ static void env_build(const struct loop *loop, const struct live *live, struct e
 		inject_env(loop->inject, &wish, &out->items, &out->agent, &out->preload);
 	}
 	if (loop->spans)
-		span_env_add(loop->spans, live->row.id, &out->items, &out->spans);
+		span_env_add(loop->spans, live->row.id, inject_span_counters(loop->options, loop->pipeline, live->spec),
+			     &out->items, &out->spans);
 	vec_push(&out->items, out->channel);
 	vec_push(&out->items, out->stage);
 	vec_push(&out->items, NULL);

@@ -23,6 +23,7 @@ struct run_options {
 	double watts;                        /* < 0: the pipeline's, else 45 */
 	int cpu_hz;                          /* -1: the pipeline's */
 	int memory_types;                    /* objects by type, too; -1: the pipeline's */
+	int span_counters;                   /* counters where spans begin and end; -1: the pipeline's */
 	int64_t memory_period;               /* as in struct profile_settings; -1: the pipeline's */
 	uint64_t timeout_ns;                 /* of every stage that has none of its own */
 	bool inherit;                        /* leave the stage's descriptors alone */

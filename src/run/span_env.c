@@ -85,6 +85,7 @@ struct span_moment span_env_begun(const struct span_env *env)
 bool span_env_is_ours(const char *variable)
 {
 	return strncmp(variable, SPAN_WIRE_VARIABLE "=", sizeof(SPAN_WIRE_VARIABLE)) == 0 ||
+	       strncmp(variable, SPAN_WIRE_COUNTERS_VARIABLE "=", sizeof(SPAN_WIRE_COUNTERS_VARIABLE)) == 0 ||
 	       strncmp(variable, SPAN_WIRE_LIBRARY_VARIABLE "=", sizeof(SPAN_WIRE_LIBRARY_VARIABLE)) == 0;
 }
 
@@ -114,10 +115,17 @@ static char *add_to_path(const char *folder, struct env_items *items)
 	return mem_printf(PYTHONPATH "%s%s%s", before, before[0] ? ":" : "", folder);
 }
 
-void span_env_add(const struct span_env *env, int64_t stage_id, struct env_items *items, struct span_env_texts *texts)
+void span_env_add(const struct span_env *env, int64_t stage_id, bool counters, struct env_items *items,
+		  struct span_env_texts *texts)
 {
 	texts->spans = mem_printf(SPAN_WIRE_VARIABLE "=dir=%s;stage=%lld", env->dir, (long long)stage_id);
 	vec_push(items, texts->spans);
+	if (counters) {
+		const char *said = getenv("PITOT_PMU"); /* as probe/pmu_thread.h has it */
+		bool software = said && strcmp(said, "software") == 0;
+		texts->counters = mem_printf(SPAN_WIRE_COUNTERS_VARIABLE "=%s", software ? "software" : "hardware");
+		vec_push(items, texts->counters);
+	}
 	if (env->library) {
 		texts->library = mem_printf(SPAN_WIRE_LIBRARY_VARIABLE "=%s", env->library);
 		vec_push(items, texts->library);
@@ -131,6 +139,7 @@ void span_env_add(const struct span_env *env, int64_t stage_id, struct env_items
 void span_env_texts_fini(struct span_env_texts *texts)
 {
 	free(texts->spans);
+	free(texts->counters);
 	free(texts->library);
 	free(texts->python);
 }

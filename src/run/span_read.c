@@ -103,6 +103,31 @@ static double sane(double value)
 	return isfinite(value) && value > 0 ? value : 0;
 }
 
+/* False where it stands outside of its record, or says what cannot be. */
+static bool read_counts(const struct span_wire_node *node, struct read_counts *out)
+{
+	const uint64_t most = 1ull << 60;
+	if (!node->counts)
+		return true;
+	if (node->counts % 8 || node->counts < sizeof(*node) + node->name_bytes || node->counts > node->record.bytes ||
+	    node->record.bytes - node->counts < sizeof(struct span_wire_counts))
+		return false;
+	const struct span_wire_counts *counts = (const void *)((const char *)node + node->counts);
+	*out = (struct read_counts){.known = true,
+				    .enabled_ns = counts->enabled_ns,
+				    .running_ns = counts->running_ns,
+				    .calls = counts->calls,
+				    .uncounted = counts->uncounted & SPAN_WIRE_ALL_EVENTS};
+	bool right = out->enabled_ns < most && out->running_ns < most && out->calls <= MOST_CALLS;
+	for (unsigned i = 0; i < SPAN_WIRE_EVENTS; i++) {
+		out->count[i] = counts->count[i];
+		right = right && out->count[i] < most;
+	}
+	if (!right)
+		*out = (struct read_counts){0};
+	return right;
+}
+
 static bool take_node(struct walk *walk, const struct span_wire_node *node)
 {
 	struct span_file *file = walk->file;
@@ -126,6 +151,8 @@ static bool take_node(struct walk *walk, const struct span_wire_node *node)
 	added->bytes = sane(node->bytes);
 	for (unsigned i = 0; i < SPAN_WIRE_BUCKETS; i++)
 		added->durations[i] = node->durations[i];
+	if (!read_counts(node, &added->counts))
+		walk->dropped++;
 	remember(walk, node, PLACE_OPERATOR, file->operators.len - 1);
 	return true;
 }
@@ -162,6 +189,7 @@ static bool take_thread(struct walk *walk, const struct span_wire_thread *thread
 	struct read_span_thread *added = vec_add(&file->threads);
 	added->lane = walk->lane;
 	added->tid = thread->tid;
+	added->counting = thread->counting;
 	added->start = thread->start;
 	added->end = thread->end;
 	memcpy(added->name, thread->name, sizeof(thread->name));

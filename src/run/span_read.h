@@ -16,6 +16,13 @@
 
 enum { SPAN_NOWHERE = UINT32_MAX }; /* in place of an index */
 
+/* What the counters said of an operator's spans. */
+struct read_counts {
+	bool known; /* the operator has them */
+	uint64_t count[SPAN_WIRE_EVENTS], enabled_ns, running_ns, calls;
+	unsigned uncounted; /* a bit per event */
+};
+
 struct read_operator {
 	uint32_t parent; /* index, or SPAN_NOWHERE */
 	uint32_t lane;
@@ -23,6 +30,7 @@ struct read_operator {
 	uint64_t begin, calls, total, min, max;
 	uint32_t open;
 	double flops, bytes; /* finite, not negative */
+	struct read_counts counts;
 	uint32_t durations[SPAN_WIRE_BUCKETS];
 };
 
@@ -37,6 +45,7 @@ struct read_span_thread {
 	uint32_t lane;
 	int tid;
 	uint64_t start, end; /* end 0: not told */
+	uint32_t counting;   /* enum span_wire_counting, or an errno above SPAN_COUNTING_FAILED */
 	char name[17];
 };
 

@@ -5,9 +5,12 @@
  * other stores. Operators of a file are written in its order, parents first, so their row ids are the index plus a constant.
  */
 #include "run/span_store.h"
+#include "base/metric.h"
 #include "base/str.h"
+#include "probe/perf_event.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct operator_sums {
@@ -136,6 +139,21 @@ static void store_durations(struct storing *storing, const struct read_operator 
 	}
 }
 
+/* A span that never ended is in the time, but was never counted: what there is would be too small. */
+static void store_counts(struct storing *storing, const struct read_operator *about, const struct operator_sums *sums)
+{
+	const struct read_counts *counts = &about->counts;
+	struct operator_count_row row = {.operator_id = sums->id,
+					 .calls = counts->calls,
+					 .enabled_ns = counts->enabled_ns,
+					 .running_ns = counts->running_ns};
+	bool whole = counts->calls == sums->calls;
+	for (unsigned i = 0; i < SPAN_WIRE_EVENTS; i++)
+		row.count[i] = whole && !(counts->uncounted & 1u << i) ? counts->count[i] : SPAN_UNKNOWN;
+	if (counts->known)
+		stored(storing, store_operator_count(store_of(storing), &row, storing->collecting->err));
+}
+
 static void store_operators(struct storing *storing)
 {
 	for (size_t i = 0; i < storing->file->operators.len && !storing->collecting->code; i++) {
@@ -163,6 +181,7 @@ static void store_operators(struct storing *storing)
 			return;
 		sums->id = row.id;
 		store_durations(storing, about, row.id);
+		store_counts(storing, about, sums);
 	}
 }
 
@@ -182,6 +201,33 @@ static void store_threads(struct storing *storing)
 		stored(storing, store_span_thread(store_of(storing), &row, storing->collecting->err));
 		storing->threads[i] = row.id;
 	}
+}
+
+/* What the counters of the process's threads are of, and why some have none. */
+static void store_counting(struct storing *storing)
+{
+	static const char *const sources[] = {
+		[SPAN_COUNTING_HARDWARE] = "hardware counters of the threads that recorded",
+		[SPAN_COUNTING_USER] = "hardware counters of the threads that recorded, in user mode only",
+		[SPAN_COUNTING_SOFTWARE] = "page faults, CPU clock and context switches in the place of instructions, "
+					   "cycles and cache misses (PITOT_PMU=software)"};
+	struct span_counting_row row = {.process_id = storing->process.id};
+	char reason[METRIC_REASON_SIZE] = "";
+	bool asked = false;
+	for (size_t i = 0; i < storing->file->threads.len; i++) {
+		uint32_t counting = storing->file->threads.items[i].counting;
+		asked = asked || counting != SPAN_COUNTING_UNASKED;
+		if (counting >= SPAN_COUNTING_HARDWARE && counting <= SPAN_COUNTING_SOFTWARE)
+			row.source = (char *)sources[counting];
+		else if (counting == SPAN_COUNTING_NOT_HERE)
+			snprintf(reason, sizeof(reason), "%s has no counters here", storing->file->header.source);
+		else if (counting > SPAN_COUNTING_FAILED)
+			perf_event_words((int)((counting - SPAN_COUNTING_FAILED) & 0xffff), perf_event_paranoid(),
+					 reason, sizeof(reason));
+	}
+	row.reason = reason[0] ? reason : NULL;
+	if (asked)
+		stored(storing, store_span_counting(store_of(storing), &row, storing->collecting->err));
 }
 
 static void store_series_rows(struct storing *storing)
@@ -331,6 +377,7 @@ void span_store_file(struct span_collecting *collecting, struct span_file *file,
 	span_file_visit(file, count_kept, &storing);
 	if (stored(&storing, store_span_process(collecting->options->store, &storing.process, collecting->err))) {
 		store_threads(&storing);
+		store_counting(&storing);
 		store_operators(&storing);
 		store_series_rows(&storing);
 	}

@@ -1,4 +1,4 @@
--- schema.sql - the run file: one SQLite database per run, schema version 5.
+-- schema.sql - the run file: one SQLite database per run, schema version 6.
 --
 -- Compiled into pitot as a string and executed once, when a run file is made. docs/run-file.md describes every table,
 -- column and view; a test holds the two together.
@@ -16,9 +16,11 @@
 --   2        the code profile: profile_process, profile_thread, frame, stack, task, cpu_sample, source_line, profile_gap
 --   3        spans (schema_span.sql), allocations (schema_memory.sql), models (schema_model.sql)
 --   4        the constraint experiment of `pitot features` (schema_limit.sql)
+--   5        growth per chunk (schema_memory.sql)
+--   6        counters of operators: span_counting, operator_count (schema_span.sql)
 
 PRAGMA application_id = 0x5069746F;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 -- Exactly one row: what was run, by which pitot, where and how.
 CREATE TABLE run (

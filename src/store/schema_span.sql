@@ -63,6 +63,24 @@ CREATE TABLE operator_duration (
 	PRIMARY KEY (operator_id, low_ns)
 ) WITHOUT ROWID;
 
+-- Where counters were asked for (pitot run --span-counters): what they are of, and why some or all are missing.
+CREATE TABLE span_counting (
+	process_id INTEGER PRIMARY KEY REFERENCES span_process (id),
+	source TEXT,
+	reason TEXT
+);
+
+-- What the counters said of an operator's spans, as they came: not scaled.
+CREATE TABLE operator_count (
+	operator_id INTEGER PRIMARY KEY REFERENCES operator (id),
+	calls INTEGER NOT NULL,
+	instructions INTEGER,
+	cycles INTEGER,
+	cache_misses INTEGER,
+	enabled_ns INTEGER NOT NULL,
+	running_ns INTEGER NOT NULL
+);
+
 -- The spans that were kept one by one.
 CREATE TABLE span (
 	id INTEGER PRIMARY KEY,
@@ -151,10 +169,17 @@ SELECT
 	min(operator.min_ns) / 1e9 AS min_s,
 	max(operator.max_ns) / 1e9 AS max_s,
 	sum(operator.flops) AS flops,
-	sum(operator.bytes) AS bytes
+	sum(operator.bytes) AS bytes,
+	CASE WHEN count(counted.instructions) = count(*)
+		THEN sum(counted.instructions) * 1.0 * sum(counted.enabled_ns) / nullif(sum(counted.running_ns), 0) END AS instructions,
+	CASE WHEN count(counted.cycles) = count(*)
+		THEN sum(counted.cycles) * 1.0 * sum(counted.enabled_ns) / nullif(sum(counted.running_ns), 0) END AS cycles,
+	CASE WHEN count(counted.cache_misses) = count(*)
+		THEN sum(counted.cache_misses) * 1.0 * sum(counted.enabled_ns) / nullif(sum(counted.running_ns), 0) END AS cache_misses
 FROM operator
 JOIN span_process process ON process.id = operator.process_id
 LEFT JOIN stage ON stage.id = process.stage_id
+LEFT JOIN operator_count counted ON counted.operator_id = operator.id
 GROUP BY process.stage_id, operator.path, operator.name
 ORDER BY self_s DESC;
 

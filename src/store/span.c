@@ -118,6 +118,33 @@ int store_operator_duration(struct store *store, const struct operator_duration 
 	return writer_step(store, &row, err);
 }
 
+int store_span_counting(struct store *store, const struct span_counting_row *counting, struct err *err)
+{
+	int code = writer_failed(store, err);
+	if (code)
+		return code;
+	struct sql_row row = writer_row(store, STATEMENT_SPAN_COUNTING);
+	sql_put_int(&row, counting->process_id);
+	sql_put_text(&row, counting->source);
+	sql_put_text(&row, counting->reason);
+	return writer_step(store, &row, err);
+}
+
+int store_operator_count(struct store *store, const struct operator_count_row *count, struct err *err)
+{
+	int code = writer_failed(store, err);
+	if (code)
+		return code;
+	struct sql_row row = writer_row(store, STATEMENT_OPERATOR_COUNT);
+	sql_put_int(&row, count->operator_id);
+	sql_put_uint(&row, count->calls);
+	for (int i = 0; i < OPERATOR_EVENTS; i++)
+		put_known(&row, count->count[i]);
+	sql_put_uint(&row, count->enabled_ns);
+	sql_put_uint(&row, count->running_ns);
+	return writer_step(store, &row, err);
+}
+
 int store_span(struct store *store, const struct span_row *span, struct err *err)
 {
 	int code = writer_failed(store, err);

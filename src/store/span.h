@@ -65,6 +65,22 @@ struct operator_duration {
 	uint64_t calls;
 };
 
+/* Whether counters were asked of the process's spans: what they are of, and why some are missing; either may be NULL. */
+struct span_counting_row {
+	int64_t process_id;
+	char *source, *reason;
+};
+
+enum { OPERATOR_EVENTS = 3 }; /* instructions, cycles, cache misses */
+
+/* Of an operator's spans, by the thread that had them open. `running_ns` of `enabled_ns` the hardware was counting. */
+struct operator_count_row {
+	int64_t operator_id;
+	uint64_t calls;                  /* spans that are in it */
+	uint64_t count[OPERATOR_EVENTS]; /* SPAN_UNKNOWN: not of all its spans */
+	uint64_t enabled_ns, running_ns;
+};
+
 struct span_row {
 	int64_t operator_id, thread_id;
 	uint64_t begin_ns, end_ns;
@@ -118,6 +134,8 @@ int store_span_process(struct store *store, struct span_process *process, struct
 int store_span_thread(struct store *store, struct span_thread *thread, struct err *err);
 int store_operator(struct store *store, struct operator_row *operator_row, struct err *err);
 int store_operator_duration(struct store *store, const struct operator_duration *duration, struct err *err);
+int store_span_counting(struct store *store, const struct span_counting_row *counting, struct err *err);
+int store_operator_count(struct store *store, const struct operator_count_row *count, struct err *err);
 int store_span(struct store *store, const struct span_row *span, struct err *err);
 int store_chunk(struct store *store, struct chunk_row *chunk, struct err *err);
 int store_chunk_part(struct store *store, const struct chunk_part *part, struct err *err);
@@ -132,6 +150,8 @@ struct span_data {
 	VEC(struct span_thread) threads;
 	VEC(struct operator_row) operators;
 	VEC(struct operator_duration) durations;
+	VEC(struct span_counting_row) counting;
+	VEC(struct operator_count_row) counts;
 	VEC(struct span_row) spans;
 	VEC(struct chunk_row) chunks;
 	VEC(struct chunk_part) parts;

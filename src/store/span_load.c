@@ -155,6 +155,25 @@ static void add_duration(struct span_loading *load)
 	duration->calls = get_summed(load, 3);
 }
 
+static void add_counting(struct span_loading *load)
+{
+	struct span_counting_row *row = vec_add(&load->data->counting);
+	row->process_id = get_needed_place(load, 0, load->data->processes.len);
+	row->source = get_text(load, 1);
+	row->reason = get_text(load, 2);
+}
+
+static void add_count(struct span_loading *load)
+{
+	struct operator_count_row *row = vec_add(&load->data->counts);
+	row->operator_id = get_needed_place(load, 0, load->data->operators.len);
+	row->calls = get_uint(load, 1);
+	for (int i = 0; i < OPERATOR_EVENTS; i++)
+		row->count[i] = get_known(load, 2 + i);
+	row->enabled_ns = get_uint(load, 2 + OPERATOR_EVENTS);
+	row->running_ns = get_uint(load, 3 + OPERATOR_EVENTS);
+}
+
 static void add_span(struct span_loading *load)
 {
 	struct span_row *span = vec_add(&load->data->spans);
@@ -235,28 +254,33 @@ static void add_snapshot(struct span_loading *load)
 static const struct {
 	const char *sql;
 	void (*add)(struct span_loading *load);
+	int64_t since; /* version of the schema */
 } queries[] = {
 	{"SELECT id, stage_id, pid, ppid, start_ns, end_ns, executable, source, clock, ending, recorded, kept, lost,"
 	 " unbalanced, note FROM span_process ORDER BY id",
-	 add_process},
-	{"SELECT id, process_id, lane, tid, name, start_ns, end_ns FROM span_thread ORDER BY id", add_thread},
+	 add_process, 3},
+	{"SELECT id, process_id, lane, tid, name, start_ns, end_ns FROM span_thread ORDER BY id", add_thread, 3},
 	{"SELECT id, parent_id, process_id, lane, name, path, calls, unended, total_ns, self_ns, min_ns, max_ns, kept,"
 	 " kept_ns, flops, bytes FROM operator ORDER BY id",
-	 add_operator},
-	{"SELECT operator_id, low_ns, high_ns, calls FROM operator_duration ORDER BY operator_id, low_ns",
-	 add_duration},
-	{"SELECT operator_id, thread_id, begin_ns, end_ns FROM span ORDER BY id", add_span},
+	 add_operator, 3},
+	{"SELECT operator_id, low_ns, high_ns, calls FROM operator_duration ORDER BY operator_id, low_ns", add_duration,
+	 3},
+	{"SELECT process_id, source, reason FROM span_counting ORDER BY process_id", add_counting, 6},
+	{"SELECT operator_id, calls, instructions, cycles, cache_misses, enabled_ns, running_ns FROM operator_count"
+	 " ORDER BY operator_id",
+	 add_count, 6},
+	{"SELECT operator_id, thread_id, begin_ns, end_ns FROM span ORDER BY id", add_span, 3},
 	{"SELECT id, process_id, thread_id, number, begin_ns, end_ns, rows, bytes_in, bytes_out, rss_bytes, heap_bytes"
 	 " FROM chunk ORDER BY id",
-	 add_chunk},
+	 add_chunk, 3},
 	{"SELECT chunk_id, operator_id, calls, total_ns, self_ns FROM chunk_operator ORDER BY chunk_id, operator_id",
-	 add_part},
-	{"SELECT process_id, name, total, calls FROM span_counter ORDER BY id", add_counter},
-	{"SELECT id, process_id, name, calls, last, min, max, mean FROM span_gauge ORDER BY id", add_gauge},
-	{"SELECT gauge_id, at_ns, value FROM span_gauge_point ORDER BY rowid", add_point},
+	 add_part, 3},
+	{"SELECT process_id, name, total, calls FROM span_counter ORDER BY id", add_counter, 3},
+	{"SELECT id, process_id, name, calls, last, min, max, mean FROM span_gauge ORDER BY id", add_gauge, 3},
+	{"SELECT gauge_id, at_ns, value FROM span_gauge_point ORDER BY rowid", add_point, 3},
 	{"SELECT process_id, thread_id, operator_id, at_ns, label, rss_bytes, vms_bytes, heap_bytes FROM span_snapshot"
 	 " ORDER BY id",
-	 add_snapshot},
+	 add_snapshot, 3},
 };
 
 static int load_rows(struct span_loading *load, size_t query, struct err *err)
@@ -289,8 +313,9 @@ int store_span_load(const char *path, struct span_data **out, struct err *err)
 	if (code)
 		return code;
 	struct span_loading load = {.reader = &reader, .data = mem_alloc(sizeof(struct span_data))};
-	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !code && reader.version >= 3; i++)
-		code = load_rows(&load, i, err);
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !code; i++)
+		if (reader.version >= queries[i].since)
+			code = load_rows(&load, i, err);
 	reader_close(&reader);
 	if (code) {
 		span_data_free(load.data);
@@ -331,7 +356,13 @@ void span_data_free(struct span_data *data)
 	for (size_t i = 0; i < data->snapshots.len; i++)
 		free(data->snapshots.items[i].label);
 	vec_fini(&data->operators);
+	for (size_t i = 0; i < data->counting.len; i++) {
+		free(data->counting.items[i].source);
+		free(data->counting.items[i].reason);
+	}
 	vec_fini(&data->durations);
+	vec_fini(&data->counting);
+	vec_fini(&data->counts);
 	vec_fini(&data->spans);
 	vec_fini(&data->chunks);
 	vec_fini(&data->parts);

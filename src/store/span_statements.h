@@ -14,6 +14,9 @@
 	            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                           \
 	X(OPERATOR_DURATION, "INSERT OR REPLACE INTO operator_duration (operator_id, low_ns, high_ns, calls)"          \
 	                     " VALUES (?, ?, ?, ?)")                                                                   \
+	X(SPAN_COUNTING, "INSERT OR REPLACE INTO span_counting (process_id, source, reason) VALUES (?, ?, ?)")         \
+	X(OPERATOR_COUNT, "INSERT OR REPLACE INTO operator_count (operator_id, calls, instructions, cycles,"           \
+	                  " cache_misses, enabled_ns, running_ns) VALUES (?, ?, ?, ?, ?, ?, ?)")                       \
 	X(SPAN, "INSERT INTO span (operator_id, thread_id, begin_ns, end_ns) VALUES (?, ?, ?, ?)")                     \
 	X(CHUNK, "INSERT INTO chunk (process_id, thread_id, number, begin_ns, end_ns, rows, bytes_in, bytes_out,"      \
 	         " rss_bytes, heap_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \

@@ -12,7 +12,7 @@
 
 enum {
 	SQL_APPLICATION_ID = 0x5069746F, /* "Pito"; also in schema.sql */
-	SQL_SCHEMA_VERSION = 5,
+	SQL_SCHEMA_VERSION = 6,
 };
 
 /* `path` in a form that SQLite takes for a file name only, never for a URI or ":memory:". Owned by the caller. */

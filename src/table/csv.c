@@ -390,7 +390,7 @@ int csv_open(const char *path, const struct csv_settings *settings, struct memor
 	struct csv *csv = mem_alloc(sizeof(*csv));
 	struct err unheard = {0};
 	err = err ? err : &unheard;
-	csv->path = mem_strdup(strcmp(path, "-") == 0 ? "standard input" : path);
+	csv->path = mem_strdup(settings->name ? settings->name : strcmp(path, "-") == 0 ? "standard input" : path);
 	csv->settings = *settings;
 	csv->memory = memory;
 	csv->scan = scan_kernel_best();
@@ -399,7 +399,7 @@ int csv_open(const char *path, const struct csv_settings *settings, struct memor
 		csv->settings.delimiter = csv_default_delimiter(path);
 	if (!csv->settings.block_bytes)
 		csv->settings.block_bytes = CSV_BLOCK;
-	int code = source_open(path, memory, settings->watch, settings->watch_context, &csv->source, err);
+	int code = source_open(path, csv->path, memory, settings->watch, settings->watch_context, &csv->source, err);
 	if (!code)
 		code = csv_read_header(csv, err);
 	if (code) {

@@ -48,6 +48,7 @@ struct csv_settings {
 	size_t block_bytes;  /* 0: the default */
 	csv_watch_fn *watch; /* or NULL */
 	void *watch_context;
+	const char *name; /* that messages have for the file, where it is a copy; or NULL */
 };
 
 /* What the reader met; complete at the end of the input. */

@@ -1,6 +1,7 @@
 /* date.c - see date.h. The calendar is the Gregorian one, before 1582 too. */
 #include "table/date.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,45 +12,31 @@ struct date_fields {
 	double second;
 };
 
-/* Days of a civil date; years begin in March, so that the leap day comes last. */
-static int64_t date_days(int year, int month, int day)
-{
-	int64_t y = month <= 2 ? (int64_t)year - 1 : year;
-	int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-/*
- * Years begin in March here too. Dividing by the length of a year or of a month is a multiplication that is exact in this range
- * (C. Neri, L. Schneider, "Euclidean affine functions and their application to calendar algorithms", 2023); eras of 400 years are
- * added first, so that everything is positive.
- */
-void date_split(double days, struct date_parts *out)
-{
-	enum { ERAS = 685, ERA_DAYS = 146097, ERA_YEARS = 400, EPOCH = 719468 };
-	int64_t whole = (int64_t)days;
-	whole -= (double)whole > days;
-	uint32_t four = 4 * (uint32_t)(whole + EPOCH + (int64_t)ERAS * ERA_DAYS) + 3;
-	uint32_t century = four / ERA_DAYS, of_century = four % ERA_DAYS / 4;
-	uint64_t product = 2939745ull * (4 * of_century + 3);
-	uint32_t year = (uint32_t)(product >> 32), of_year = (uint32_t)product / 2939745 / 4;
-	uint32_t month = 2141 * of_year + 197913;
-	bool next = of_year >= 306; /* January or February */
-	out->day = (int)((month & 0xffff) / 2141) + 1;
-	out->month = (int)(month >> 16) - (next ? 12 : 0);
-	out->year = (int)(100 * century + year) - ERAS * ERA_YEARS + next;
-}
+/* Days before each month, of a common year and of a leap year. */
+static const uint16_t date_before[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365},
+					    {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
 
 static bool date_is_leap(int year)
 {
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return year % 4 == 0 && (year % 25 != 0 || year % 16 == 0);
 }
 
-static int date_month_days(int year, int month)
+/* Days of 1 January; 400 years are added first, so that everything is positive. */
+static int32_t date_year_days(int year)
 {
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	return days[month - 1] + (month == 2 && date_is_leap(year));
+	enum { BEFORE_1970 = 865259 };
+	uint32_t y = (uint32_t)(year + 399);
+	return (int32_t)(365 * y + y / 4 - y / 100 + y / 400) - BEFORE_1970;
+}
+
+/* Days of a civil date; false where there is none, in a month from 1 to 12. */
+static bool date_make(int year, int month, int day, double *days)
+{
+	const uint16_t *before = date_before[date_is_leap(year)];
+	if (day < 1 || day > before[month] - before[month - 1])
+		return false;
+	*days = (double)(date_year_days(year) + before[month - 1] + day - 1);
+	return true;
 }
 
 /* At most `most` digits; -1 where there is none. */
@@ -146,61 +133,110 @@ int date_check_format(const char *format, struct err *err)
 	return any ? 0 : err_set(err, ERR_INPUT, "'%s' is no date format: nothing like %%Y in it", format);
 }
 
+/* Two digits from `at` on, as they lie in one of the words; false where they do not lie in either. */
+static bool date_place_pair(const struct date_shape *shape, size_t at, struct date_pair *out)
+{
+	size_t wide = shape->wide, second = shape->length - wide;
+	bool first = at + 2 <= wide;
+	if (!first && at < second)
+		return false;
+	*out = (struct date_pair){.word = !first, .shift = (unsigned char)(8 * (first ? at : at - second))};
+	return true;
+}
+
+/* What a word must be: digits are at most 9 after the template is taken away, all else is 0; `slack` makes the top bit tell. */
+static void date_place_bytes(struct date_shape *shape, const char *pattern)
+{
+	for (int word = 0; word < 2; word++) {
+		const char *from = pattern + (word ? shape->length - shape->wide : 0);
+		for (size_t i = 0; i < shape->wide; i++) {
+			uint64_t byte = (unsigned char)from[i], digit = byte == '%';
+			shape->pattern[word] |= (digit ? '0' : byte) << 8 * i;
+			shape->slack[word] |= (digit ? 0x76ull : 0x7full) << 8 * i;
+		}
+	}
+}
+
 bool date_shape_of(const char *format, struct date_shape *out)
 {
+	char pattern[DATE_MOST_BYTES + 4];
+	size_t places[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX}; /* year, month, day */
 	*out = (struct date_shape){0};
-	for (const char *at = format; *at; at++, out->count++) {
-		if (out->count == DATE_MOST_ITEMS)
-			return false;
-		struct date_item *item = &out->items[out->count];
+	for (const char *at = format; *at; at++) {
 		bool directive = *at == '%';
 		at += directive;
 		if (directive && (!*at || !strchr("Yymd", *at)))
 			return false;
-		item->directive = directive ? *at : 0;
-		item->literal = *at;
-		item->width = item->directive == 'Y' ? 4 : item->directive ? 2 : 1;
-		if (*at == ' ') /* any number of blanks */
+		if (*at == ' ' || *at == '%') /* any number of blanks; the pattern's own mark */
 			return false;
-		out->length += item->width;
+		size_t width = !directive ? 1 : *at == 'Y' ? 4 : 2;
+		if (out->length + width > DATE_MOST_BYTES)
+			return false;
+		if (directive) {
+			places[*at == 'm' ? 1 : *at == 'd' ? 2 : 0] = out->length;
+			out->long_year = *at == 'Y' || (*at != 'y' && out->long_year);
+		}
+		memset(pattern + out->length, directive ? '%' : *at, width);
+		out->length += width;
 	}
-	return true;
+	if (out->length < 4)
+		return false;
+	out->wide = out->length < 8 ? 4 : 8;
+	date_place_bytes(out, pattern);
+	out->has_year = places[0] != SIZE_MAX;
+	out->has_month = places[1] != SIZE_MAX;
+	out->has_day = places[2] != SIZE_MAX;
+	return (!out->has_year || (date_place_pair(out, places[0], &out->year) &&
+				   (!out->long_year || date_place_pair(out, places[0] + 2, &out->year_rest)))) &&
+	       (!out->has_month || date_place_pair(out, places[1], &out->month)) &&
+	       (!out->has_day || date_place_pair(out, places[2], &out->day));
 }
 
-/* False also where the text is a date, but not as wide as can be: date_parse decides then. */
-static bool date_take_shape(const char *at, const struct date_shape *shape, struct date_fields *out)
+static int date_pair_value(const uint64_t *words, struct date_pair pair)
 {
-	for (size_t i = 0; i < shape->count; i++) {
-		const struct date_item *item = &shape->items[i];
-		int value = 0;
-		if (!item->directive) {
-			if (*at++ != item->literal)
-				return false;
-			continue;
-		}
-		for (unsigned digit = 0; digit < item->width; digit++, at++) {
-			if ((unsigned char)(*at - '0') > 9)
-				return false;
-			value = value * 10 + (*at - '0');
-		}
-		if (item->directive == 'm')
-			out->month = value;
-		else if (item->directive == 'd')
-			out->day = value;
-		else
-			out->year = item->directive == 'Y' ? value : value + (value < 69 ? 2000 : 1900);
+	uint64_t two = words[pair.word] >> pair.shift;
+	return (int)((two & 15) * 10 + (two >> 8 & 15));
+}
+
+/* The text as two words that overlap where it is shorter than both, minus the template; false where it is not of that shape. */
+static bool date_take_words(const char *text, const struct date_shape *shape, uint64_t *words)
+{
+	const char *second = text + shape->length - shape->wide;
+	if (shape->wide == 8) {
+		memcpy(&words[0], text, 8);
+		memcpy(&words[1], second, 8);
+	} else {
+		uint32_t halves[2];
+		memcpy(&halves[0], text, 4);
+		memcpy(&halves[1], second, 4);
+		words[0] = htole64(le32toh(halves[0]));
+		words[1] = htole64(le32toh(halves[1]));
 	}
-	return out->month >= 1 && out->month <= 12 && out->day >= 1;
+	words[0] = le64toh(words[0]) ^ shape->pattern[0];
+	words[1] = le64toh(words[1]) ^ shape->pattern[1];
+	const uint64_t top = 0x8080808080808080ull, low = ~top;
+	uint64_t odd =
+		(((words[0] & low) + shape->slack[0]) | words[0]) | (((words[1] & low) + shape->slack[1]) | words[1]);
+	return !(odd & top);
 }
 
 bool date_parse_shape(const char *text, size_t length, const struct date_shape *shape, double *days)
 {
-	struct date_fields fields = {.year = 1970, .month = 1, .day = 1};
-	if (length != shape->length || !date_take_shape(text, shape, &fields) ||
-	    fields.day > date_month_days(fields.year, fields.month))
+	uint64_t words[2];
+	int year = 1970, month = 1, day = 1;
+	if (length != shape->length || !date_take_words(text, shape, words))
 		return false;
-	*days = (double)date_days(fields.year, fields.month, fields.day);
-	return true;
+	if (shape->has_year)
+		year = date_pair_value(words, shape->year);
+	if (shape->has_year && shape->long_year)
+		year = 100 * year + date_pair_value(words, shape->year_rest);
+	else if (shape->has_year)
+		year += year < 69 ? 2000 : 1900;
+	if (shape->has_month)
+		month = date_pair_value(words, shape->month);
+	if (shape->has_day)
+		day = date_pair_value(words, shape->day);
+	return month >= 1 && month <= 12 && date_make(year, month, day, days);
 }
 
 bool date_parse(const char *text, size_t length, const char *format, double *days)
@@ -218,14 +254,15 @@ bool date_parse(const char *text, size_t length, const char *format, double *day
 			return false;
 		}
 	}
-	if (at != end || fields.day > date_month_days(fields.year, fields.month))
+	double whole;
+	if (at != end || !date_make(fields.year, fields.month, fields.day, &whole))
 		return false;
 	if (fields.day_of_year > 365 + date_is_leap(fields.year))
 		return false;
-	int64_t whole = fields.day_of_year ? date_days(fields.year, 1, 1) + fields.day_of_year - 1
-					   : date_days(fields.year, fields.month, fields.day);
+	if (fields.day_of_year)
+		whole = date_year_days(fields.year) + fields.day_of_year - 1;
 	double seconds = fields.hour * 3600.0 + fields.minute * 60.0 + fields.second;
-	*days = seconds != 0 ? (double)whole + seconds / 86400.0 : (double)whole;
+	*days = seconds != 0 ? whole + seconds / 86400.0 : whole;
 	return true;
 }
 

@@ -175,15 +175,23 @@ void dictionary_intern_rows(struct dictionary *dictionary, const struct span *te
 		codes[row] = texts[row].length ? dictionary_find_or_add(dictionary, texts[row]) : COLUMN_MISSING;
 }
 
+/* Apart, so that the loop below need not keep its key in memory for it. */
+static __attribute__((noinline)) uint32_t dictionary_add_cell(struct dictionary *dictionary, struct span cell)
+{
+	struct dictionary_key key = dictionary_key_of(cell, true);
+	return dictionary_add(dictionary, cell, &key);
+}
+
 void dictionary_intern_cells(struct dictionary *dictionary, const struct span *cells, size_t rows, uint32_t *codes)
 {
 	/* A copy, which no store to `codes` can change: the compiler keeps it in registers. */
 	struct dictionary view = *dictionary;
 	for (size_t row = 0; row < rows; row++) {
 		struct dictionary_key key = dictionary_key_of(cells[row], true);
-		codes[row] = dictionary_find(&view, cells[row], &key);
-		if (__builtin_expect(codes[row] == COLUMN_OTHER, 0)) {
-			codes[row] = dictionary_add(dictionary, cells[row], &key);
+		uint32_t code = dictionary_find(&view, cells[row], &key);
+		codes[row] = code;
+		if (__builtin_expect(code == COLUMN_OTHER, 0)) {
+			codes[row] = dictionary_add_cell(dictionary, cells[row]);
 			view = *dictionary;
 		}
 	}

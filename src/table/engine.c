@@ -96,6 +96,7 @@ int engine_open(const char *path, struct recipe *recipe, const struct engine_set
 		engine->settings.dictionary_cap = 65536;
 	input.block_bytes = engine_block_bytes(&engine->settings);
 	input.watch = settings->watch;
+	input.name = settings->name;
 	input.watch_context = settings->watch_context;
 	int code = csv_open(path, &input, &engine->memory, &engine->csv, err);
 	if (!code)

@@ -61,6 +61,7 @@ struct engine_settings {
 	uint64_t seed;         /* chooses the held-out rows of batch */
 	csv_watch_fn *watch;   /* sees the file's bytes, or NULL */
 	void *watch_context;
+	const char *name; /* of the input in messages, where it is read from a copy; or NULL */
 	const atomic_int *
 		stop; /* once this is not 0 a stream ends after its chunk, a batch at once, with ERR_INTERRUPTED; or NULL */
 };

@@ -200,40 +200,52 @@ static int number_is_missing(struct expr_call *call)
 
 enum { DATE_YEAR, DATE_MONTH, DATE_DAY, DATE_WEEKDAY, DATE_DAY_OF_YEAR, DATE_DAYS };
 
-static double number_date_part(double days, int variant)
-{
-	struct date_parts parts, first;
-	if (variant == DATE_DAYS)
-		return days;
-	if (variant == DATE_WEEKDAY) { /* Monday is 1; 1970-01-01 was a Thursday */
-		double weekday = number_modulo(floor(days) + 3, 7);
-		return weekday + 1;
+/* One part of every date: a loop of its own for each. NaN is not between the limits. */
+#define NUMBER_DATE_LOOP(expression)                                                                                   \
+	for (size_t i = 0; i < rows; i++) {                                                                            \
+		double days = in[i], value = NAN;                                                                      \
+		struct date_parts parts;                                                                               \
+		if (days > -1e8 && days < 1e8) {                                                                       \
+			date_split(days, &parts);                                                                      \
+			value = (expression);                                                                          \
+		}                                                                                                      \
+		out[i] = value;                                                                                        \
 	}
-	date_split(days, &parts);
-	switch (variant) {
-	case DATE_YEAR:
-		return parts.year;
-	case DATE_MONTH:
-		return parts.month;
-	case DATE_DAY:
-		return parts.day;
-	default:
-		first = parts;
-		for (double at = floor(days);; at--) { /* back to the first of January */
-			date_split(at, &first);
-			if (first.month == 1 && first.day == 1)
-				return floor(days) - at + 1;
-		}
+
+static double number_day_of_year(double days)
+{
+	struct date_parts parts;
+	for (double at = floor(days);; at--) { /* back to the first of January */
+		date_split(at, &parts);
+		if (parts.month == 1 && parts.day == 1)
+			return floor(days) - at + 1;
 	}
 }
 
 static int number_of_date(struct expr_call *call)
 {
-	int variant = call->node->function->variant;
-	for (size_t i = 0; i < call->run->rows; i++) {
-		double days = call->args[0]->numbers[i];
-		bool there = days > -1e8 && days < 1e8; /* NaN is not */
-		call->out->numbers[i] = there ? number_date_part(days, variant) : (double)NAN;
+	const double *in = call->args[0]->numbers;
+	double *out = call->out->numbers;
+	size_t rows = call->run->rows;
+	switch (call->node->function->variant) {
+	case DATE_YEAR:
+		NUMBER_DATE_LOOP(parts.year)
+		break;
+	case DATE_MONTH:
+		NUMBER_DATE_LOOP(parts.month)
+		break;
+	case DATE_DAY:
+		NUMBER_DATE_LOOP(parts.day)
+		break;
+	case DATE_WEEKDAY: /* Monday is 1; 1970-01-01 was a Thursday */
+		NUMBER_DATE_LOOP(number_modulo(floor(days) + 3, 7) + 1)
+		break;
+	case DATE_DAY_OF_YEAR:
+		NUMBER_DATE_LOOP(number_day_of_year(days))
+		break;
+	default:
+		NUMBER_DATE_LOOP(days)
+		break;
 	}
 	return 0;
 }

@@ -7,26 +7,71 @@
 #include "table/number.h"
 
 #include <ctype.h>
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
 static const struct span text_missing = {"", 0};
 
-/* Where `part` stands in `text` from `from` on, or `length`. The texts are short, so no clever search pays. */
+/* Where the word, which is bytes in the order of the text, has the byte first: 8 where it has not. */
+static inline uint32_t text_byte_of_word(uint64_t word, uint64_t same)
+{
+	uint64_t apart = word ^ same;
+	uint64_t hits = (apart - 0x0101010101010101ull) & ~apart & 0x8080808080808080ull; /* right up to the first */
+	return hits ? (uint32_t)__builtin_ctzll(hits) / 8 : 8;
+}
+
+static inline uint64_t text_word(const char *at)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof(word));
+	return le64toh(word);
+}
+
+static inline uint64_t text_half(const char *at)
+{
+	uint32_t half;
+	memcpy(&half, at, sizeof(half));
+	return le32toh(half);
+}
+
+/* Where the byte stands from `from` on, or `length`. Texts are short: two words that overlap do for most, whatever their length. */
+static inline uint32_t text_find_byte(struct span text, uint32_t from, char byte)
+{
+	uint64_t same = 0x0101010101010101ull * (unsigned char)byte;
+	uint32_t at = from;
+	for (; text.length - at >= 8; at += 8) {
+		uint32_t hit = text_byte_of_word(text_word(text.text + at), same);
+		if (hit < 8)
+			return at + hit;
+	}
+	if (text.length - from >= 8) { /* the last eight, most of which were seen; none of those was it */
+		at = text.length - 8;
+		return at + text_byte_of_word(text_word(text.text + at), same);
+	}
+	uint32_t left = text.length - at;
+	if (left >= 4) {
+		uint64_t first = text_half(text.text + at), last = text_half(text.text + text.length - 4);
+		uint32_t hit = text_byte_of_word(first | last << 8 * (left - 4), same);
+		return hit < left ? at + hit : text.length;
+	}
+	while (at < text.length && text.text[at] != byte)
+		at++;
+	return at;
+}
+
+/* Where `part` stands in `text` from `from` on, or `length`. */
 static uint32_t text_find(struct span text, uint32_t from, struct span part)
 {
-	if (!part.length || part.length > text.length)
+	if (!part.length || part.length > text.length || from >= text.length)
 		return text.length;
-	if (part.length == 1) {
-		for (uint32_t at = from; at < text.length; at++)
-			if (text.text[at] == part.text[0])
-				return at;
-		return text.length;
-	}
-	for (uint32_t at = from; at + part.length <= text.length; at++)
-		if (text.text[at] == part.text[0] && memcmp(text.text + at, part.text, part.length) == 0)
+	for (uint32_t at = from;; at++) {
+		at = text_find_byte(text, at, part.text[0]);
+		if (part.length == 1 || at + part.length > text.length)
+			return at + part.length > text.length ? text.length : at;
+		if (memcmp(text.text + at, part.text, part.length) == 0)
 			return at;
-	return text.length;
+	}
 }
 
 static struct span text_constant(const struct expr_call *call, unsigned argument)

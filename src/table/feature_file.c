@@ -104,13 +104,21 @@ static void cut(const struct feature_rows *block, size_t from, size_t rows, cons
 				     .target = block->target ? block->target + from : NULL};
 }
 
+static bool is_stopped(struct feature_file *file, struct err *err)
+{
+	if (!file->failed && file->shape.stop && atomic_load(file->shape.stop))
+		file->failed = err_set(err, ERR_INTERRUPTED, "interrupted while the features were written to '%s'",
+				       file->path);
+	return file->failed != 0;
+}
+
 int feature_file_add(struct feature_file *file, const struct feature_rows *block, struct err *err)
 {
 	if (file->failed)
 		return err_set(err, file->failed, "cannot write the features to '%s'", file->path);
 	const double **numbers = mem_alloc((file->shape.numbers + 1) * sizeof(*numbers));
 	struct feature_group *groups = mem_alloc((block->group_count + 1) * sizeof(*groups));
-	for (size_t from = 0; from < block->rows && !file->failed; from += ROWS_AT_ONCE) {
+	for (size_t from = 0; from < block->rows && !is_stopped(file, err); from += ROWS_AT_ONCE) {
 		struct feature_rows part;
 		size_t rows = block->rows - from < ROWS_AT_ONCE ? block->rows - from : ROWS_AT_ONCE;
 		cut(block, from, rows, &file->shape, numbers, groups, &part);

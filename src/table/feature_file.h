@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct feature_shape {
 	size_t columns;
 	size_t numbers;  /* the first of them; then come the indicators */
 	bool has_target; /* the last column */
+	/* Ends the writing with ERR_INTERRUPTED when it is set, or NULL. */
+	const atomic_int *stop;
 };
 
 struct feature_group {

@@ -294,12 +294,14 @@ static int copy_chunks(struct feature_spool *spool, FILE *file, struct feature_f
 	return code;
 }
 
-static int write_file(struct feature_spool *spool, const char *format, const struct plan *plan, struct err *err)
+static int write_file(struct feature_spool *spool, const char *format, const struct plan *plan, const atomic_int *stop,
+		      struct err *err)
 {
 	struct feature_shape shape = {.names = (const char *const *)plan->names.items,
 				      .columns = plan->names.len,
 				      .numbers = plan->numbers,
-				      .has_target = spool->has_target};
+				      .has_target = spool->has_target,
+				      .stop = stop};
 	struct feature_file *into = NULL;
 	FILE *file = fopen(spool->spool_path, "rb");
 	if (!file)
@@ -315,7 +317,7 @@ static int write_file(struct feature_spool *spool, const char *format, const str
 }
 
 int feature_spool_close(struct feature_spool *spool, const char *format, char *const *names, size_t count,
-			struct err *err)
+			const atomic_int *stop, struct err *err)
 {
 	struct plan plan = {0};
 	int code = flush(spool, err);
@@ -325,7 +327,7 @@ int feature_spool_close(struct feature_spool *spool, const char *format, char *c
 	if (spool->has_target)
 		vec_push(&plan.names, mem_strdup(FEATURE_TARGET));
 	if (!code)
-		code = write_file(spool, format, &plan, err);
+		code = write_file(spool, format, &plan, stop, err);
 	for (size_t i = 0; i < plan.names.len; i++)
 		free(plan.names.items[i]);
 	vec_fini(&plan.names);
@@ -337,12 +339,13 @@ int feature_spool_close(struct feature_spool *spool, const char *format, char *c
 /* ---- batch ---- */
 
 int feature_write_matrix(const char *path, const char *format, const struct matrix *matrix, const double *target,
-			 struct err *err)
+			 const atomic_int *stop, struct err *err)
 {
 	const double **numbers = mem_alloc((matrix->count + 1) * sizeof(*numbers));
 	struct feature_group *groups = mem_alloc((matrix->count + 1) * sizeof(*groups));
 	struct feature_rows rows = {.rows = matrix->rows, .numbers = numbers, .groups = groups, .target = target};
-	struct feature_shape shape = {.columns = matrix->width + (target != NULL), .has_target = target != NULL};
+	struct feature_shape shape = {
+		.columns = matrix->width + (target != NULL), .has_target = target != NULL, .stop = stop};
 	char **names = mem_alloc((matrix->width + 2) * sizeof(*names));
 	struct feature_file *file = NULL;
 	for (size_t i = 0; i < matrix->count; i++) {

@@ -18,9 +18,9 @@
 /* The name of the last column. */
 #define FEATURE_TARGET "__target__"
 
-/* All rows of a batch. */
+/* All rows of a batch. Where `stop` is set meanwhile, here and below, there is no file, and the answer is ERR_INTERRUPTED. */
 int feature_write_matrix(const char *path, const char *format, const struct matrix *matrix, const double *target,
-			 struct err *err);
+			 const atomic_int *stop, struct err *err);
 
 struct feature_spool;
 
@@ -29,7 +29,7 @@ int feature_spool_open(const char *path, struct feature_spool **out, struct err 
 int feature_spool_add(struct feature_spool *spool, const struct matrix *matrix, const double *target, struct err *err);
 /* `names`: the dense columns to write, or NULL: all. Frees the spool and removes its file in any case. */
 int feature_spool_close(struct feature_spool *spool, const char *format, char *const *names, size_t count,
-			struct err *err);
+			const atomic_int *stop, struct err *err);
 void feature_spool_abandon(struct feature_spool *spool); /* NULL is allowed */
 
 #endif

@@ -26,6 +26,8 @@ struct linear_score {
 };
 
 void linear_score_add(struct linear_score *score, double target, double prediction);
+/* All rows that have a target; the moments of a chunk are merged, as everywhere. */
+void linear_score_add_rows(struct linear_score *score, const double *target, const double *predictions, size_t rows);
 double linear_score_r2(const struct linear_score *score);
 
 struct linear_online {

@@ -189,62 +189,72 @@ void sketch_add(struct sketch *sketch, const double *numbers, size_t count)
 	sketch->skip -= count - at;
 }
 
-static void moments_swap(double *a, double *b)
+/* Moves what is below the pivot, or not above it, to the front; how many there are. No branch depends on a number: of a random
+ * half of them each would be foreseen wrongly. */
+static size_t moments_part(double *numbers, size_t count, double pivot, bool with_pivot)
 {
-	double keep = *a;
-	*a = *b;
-	*b = keep;
+	size_t front = 0;
+	for (size_t i = 0; i < count; i++) {
+		double number = numbers[i];
+		numbers[i] = numbers[front];
+		numbers[front] = number;
+		front += with_pivot ? number <= pivot : number < pivot;
+	}
+	return front;
 }
 
-/* Puts the k-th smallest at its place, the smaller ones before it. */
+static double moments_middle(double a, double b, double c)
+{
+	double least = a < b ? a : b, most = a < b ? b : a;
+	return c < least ? least : c > most ? most : c;
+}
+
+/* Puts the k-th smallest at its place, none larger before it. */
 static double moments_select(double *numbers, size_t count, size_t k)
 {
-	size_t low = 0, high = count - 1;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (numbers[middle] < numbers[low])
-			moments_swap(&numbers[middle], &numbers[low]);
-		if (numbers[high] < numbers[low])
-			moments_swap(&numbers[high], &numbers[low]);
-		if (numbers[high] < numbers[middle])
-			moments_swap(&numbers[high], &numbers[middle]);
-		double pivot = numbers[middle];
-		size_t i = low, j = high;
-		while (i <= j) {
-			while (numbers[i] < pivot)
-				i++;
-			while (numbers[j] > pivot)
-				j--;
-			if (i > j)
-				break;
-			moments_swap(&numbers[i++], &numbers[j]);
-			if (j-- == 0)
-				break;
+	size_t low = 0, high = count;
+	while (high - low > 1) {
+		double pivot = moments_middle(numbers[low], numbers[low + (high - low) / 2], numbers[high - 1]);
+		size_t below = low + moments_part(numbers + low, high - low, pivot, false);
+		if (k < below) {
+			high = below;
+			continue;
 		}
-		if (k <= j && j != SIZE_MAX)
-			high = j;
-		else if (k >= i)
-			low = i;
-		else
-			break;
+		size_t not_above = below + moments_part(numbers + below, high - below, pivot, true);
+		if (k < not_above)
+			return pivot;
+		low = not_above;
 	}
 	return numbers[k];
+}
+
+static double moments_largest(const double *numbers, size_t count)
+{
+	double most[4] = {numbers[0], numbers[0], numbers[0], numbers[0]};
+	size_t i = 0;
+	for (; i + 4 <= count; i += 4)
+		for (int lane = 0; lane < 4; lane++)
+			most[lane] = numbers[i + (size_t)lane] > most[lane] ? numbers[i + (size_t)lane] : most[lane];
+	for (; i < count; i++)
+		most[0] = numbers[i] > most[0] ? numbers[i] : most[0];
+	for (int lane = 1; lane < 4; lane++)
+		most[0] = most[lane] > most[0] ? most[lane] : most[0];
+	return most[0];
 }
 
 double moments_median(const double *numbers, size_t count, double *scratch)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < count; i++)
-		if (!isnan(numbers[i]))
-			scratch[kept++] = numbers[i];
+	for (size_t i = 0; i < count; i++) {
+		scratch[kept] = numbers[i];
+		kept += !isnan(numbers[i]);
+	}
 	if (!kept)
 		return NAN;
 	double upper = moments_select(scratch, kept, kept / 2);
 	if (kept % 2)
 		return upper;
-	double lower = scratch[0];
-	for (size_t i = 1; i < kept / 2; i++)
-		lower = scratch[i] > lower ? scratch[i] : lower;
+	double lower = moments_largest(scratch, kept / 2);
 	return lower + (upper - lower) / 2;
 }
 

@@ -244,6 +244,14 @@ static int plan_check_names(struct plan_maker *maker)
 	return plan_fail(maker, line);
 }
 
+/* `before` and `after` the name. */
+static void plan_say_missing(struct plan_maker *maker, const char *before, const char *name, const char *after)
+{
+	const char *meant = str_suggest(name, maker->names, maker->name_count);
+	err_set(maker->err, ERR_INPUT, "%s '%s'%s%s%s%s", before, name, after, meant ? "; did you mean '" : "",
+		meant ? meant : "", meant ? "'?" : "");
+}
+
 static int plan_set_target(struct plan_maker *maker)
 {
 	struct plan *plan = maker->plan;
@@ -253,7 +261,7 @@ static int plan_set_target(struct plan_maker *maker)
 		return 0;
 	plan->target = plan_find(plan, recipe->target);
 	if (plan->target == PLAN_NONE)
-		err_set(maker->err, ERR_INPUT, "the target '%s' is no column", recipe->target);
+		plan_say_missing(maker, "the target", recipe->target, " is no column");
 	else if (plan->columns.items[plan->target].kind != COLUMN_NUMBER)
 		err_set(maker->err, ERR_INPUT, "the target '%s' is a %s, not a number", recipe->target,
 			column_kind_name(plan->columns.items[plan->target].kind));
@@ -272,7 +280,7 @@ static int plan_set_sort(struct plan_maker *maker)
 		return 0;
 	size_t column = plan_find(plan, recipe->sort);
 	if (column == PLAN_NONE)
-		err_set(maker->err, ERR_INPUT, "sort: there is no column '%s'", recipe->sort);
+		plan_say_missing(maker, "sort: there is no column", recipe->sort, "");
 	else if (plan->columns.items[column].kind == COLUMN_TEXT)
 		err_set(maker->err, ERR_INPUT, "sort: '%s' is a text; numbers and dates can be sorted by",
 			recipe->sort);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "table/quality_view.h"
 
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,12 +60,21 @@ static void learn_columns(struct quality_sample *sample, const struct frame *fra
 	}
 }
 
+/* Eight bytes at a time; the last eight may overlap those before. */
 static double hash_text(struct span text)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
-	for (uint32_t i = 0; i < text.length; i++)
-		hash = (hash ^ (unsigned char)text.text[i]) * 0x100000001b3ull;
-	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull;
+	const uint64_t odd = 0x9e3779b97f4a7c15ull;
+	uint64_t hash = 0xcbf29ce484222325ull ^ text.length, word = 0;
+	for (uint32_t at = 0; at < text.length; at += 8) {
+		uint32_t left = text.length - at;
+		if (text.length >= 8)
+			memcpy(&word, text.text + (left < 8 ? text.length - 8 : at), 8);
+		else
+			memcpy(&word, text.text, text.length);
+		hash = (hash ^ le64toh(word)) * odd;
+		hash ^= hash >> 29;
+	}
+	hash = (hash ^ hash >> 32) * odd;
 	return (double)(hash >> 11);
 }
 
@@ -86,23 +96,25 @@ static void halve(struct quality_sample *sample)
 	sample->stride *= 2;
 }
 
-static void take_row(struct quality_sample *sample, const struct frame *frame, size_t row)
+/* Every stride-th row of the chunk from `row` on, as many as there is room for, column by column; the row after them. */
+static size_t take_rows(struct quality_sample *sample, const struct frame *frame, size_t row)
 {
-	size_t at = 0;
-	if (sample->rows == sample->cap)
-		halve(sample);
-	if ((sample->rows_seen + row) % sample->stride != 0)
-		return;
+	size_t at = 0, room = sample->cap - sample->rows, stride = (size_t)sample->stride;
+	size_t count = (frame->rows - row + stride - 1) / stride;
+	count = count < room ? count : room;
 	for (size_t i = 0; i < frame->count && at < sample->count; i++) {
 		const struct column *column = &frame->columns[i];
 		if (column->derived)
 			continue;
 		struct sample_column *into = &sample->columns[at++];
+		double *out = into->values + sample->rows;
 		if (column->kind == COLUMN_TEXT && !column->codes)
 			into->has_values = false;
-		into->values[sample->rows] = into->has_values ? cell_value(column, row) : NAN;
+		for (size_t k = 0; k < count; k++)
+			out[k] = into->has_values ? cell_value(column, row + k * stride) : NAN;
 	}
-	sample->rows++;
+	sample->rows += count;
+	return row + count * stride;
 }
 
 void quality_sample_add(struct quality_sample *sample, const struct frame *frame)
@@ -121,8 +133,12 @@ void quality_sample_add(struct quality_sample *sample, const struct frame *frame
 	for (size_t row = 0; row < frame->rows;) {
 		uint64_t ahead = (sample->rows_seen + row) % sample->stride;
 		row += ahead ? (size_t)(sample->stride - ahead) : 0;
-		if (row < frame->rows)
-			take_row(sample, frame, row++);
+		if (row >= frame->rows)
+			break;
+		if (sample->rows < sample->cap)
+			row = take_rows(sample, frame, row);
+		else
+			halve(sample); /* and look again whether this row is one of those that are left */
 	}
 	sample->rows_seen += frame->rows;
 }

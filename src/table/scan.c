@@ -19,6 +19,7 @@ struct scan_masks {
 };
 
 typedef void scan_masks_fn(const char *text, char delimiter, struct scan_masks *out);
+typedef uint32_t *scan_emit_fn(uint32_t *out, uint32_t base, uint64_t mask);
 
 /* Bit i of the result: an odd number of quotes stand at or before i. */
 SCAN_INLINE uint64_t scan_parity(uint64_t quotes)
@@ -54,7 +55,7 @@ SCAN_INLINE void scan_tally_loop(const char *text, size_t size, char delimiter, 
 
 /* Eight at a time without looking: most groups of 64 bytes have that many or fewer, and a loop that ends after a different number
  * of rounds each time is what the branch predictor likes least. */
-SCAN_INLINE uint32_t *scan_emit(uint32_t *out, uint32_t base, uint64_t mask)
+SCAN_INLINE uint32_t *scan_emit_plain(uint32_t *out, uint32_t base, uint64_t mask)
 {
 	uint32_t *end = out + __builtin_popcountll(mask);
 	while (mask) {
@@ -68,7 +69,7 @@ SCAN_INLINE uint32_t *scan_emit(uint32_t *out, uint32_t base, uint64_t mask)
 }
 
 SCAN_INLINE void scan_index_loop(const char *text, size_t size, char delimiter, struct scan_index *out,
-				 scan_masks_fn *make)
+				 scan_masks_fn *make, scan_emit_fn *emit)
 {
 	uint32_t *cell = out->cells, *record = out->records;
 	uint64_t within = 0, after_cr = 0, quotes = 0, wide = 0;
@@ -91,7 +92,7 @@ SCAN_INLINE void scan_index_loop(const char *text, size_t size, char delimiter, 
 			uint64_t up_to = ends ^ (ends - 1);
 			*record++ = (uint32_t)(cell - out->cells) + (uint32_t)__builtin_popcountll(cells & up_to);
 		}
-		cell = scan_emit(cell, (uint32_t)at, cells);
+		cell = emit(cell, (uint32_t)at, cells);
 	}
 	out->cell_count = (size_t)(cell - out->cells);
 	out->record_count = (size_t)(record - out->records);
@@ -99,14 +100,14 @@ SCAN_INLINE void scan_index_loop(const char *text, size_t size, char delimiter, 
 	out->wide = wide != 0;
 }
 
-#define SCAN_KERNEL(set, attributes)                                                                                   \
+#define SCAN_KERNEL(set, emit, attributes)                                                                             \
 	attributes static void scan_tally_##set(const char *text, size_t size, char delimiter, struct scan_tally *out) \
 	{                                                                                                              \
 		scan_tally_loop(text, size, delimiter, out, scan_masks_##set);                                         \
 	}                                                                                                              \
 	attributes static void scan_index_##set(const char *text, size_t size, char delimiter, struct scan_index *out) \
 	{                                                                                                              \
-		scan_index_loop(text, size, delimiter, out, scan_masks_##set);                                         \
+		scan_index_loop(text, size, delimiter, out, scan_masks_##set, emit);                                   \
 	}
 
 /* Plain code: eight bytes at a time. */
@@ -133,9 +134,41 @@ static inline void scan_masks_plain(const char *text, char delimiter, struct sca
 	}
 }
 
-SCAN_KERNEL(plain, )
+SCAN_KERNEL(plain, scan_emit_plain, )
 
 #if defined(__x86_64__)
+
+#define SCAN_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,popcnt")))
+
+SCAN_AVX512 static inline void scan_masks_avx512(const char *text, char delimiter, struct scan_masks *out)
+{
+	__m512i bytes = _mm512_loadu_si512(text);
+	out->delimiter = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(delimiter));
+	out->quote = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"'));
+	out->lf = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\n'));
+	out->cr = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\r'));
+	out->wide = _mm512_movepi8_mask(bytes);
+}
+
+/* The numbers of the set bits by one instruction; sixteen of them, widened, are more than 64 bytes mostly have. */
+SCAN_AVX512 static inline uint32_t *scan_emit_avx512(uint32_t *out, uint32_t base, uint64_t mask)
+{
+	const __m512i numbers =
+		_mm512_set_epi8(63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42,
+				41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20,
+				19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+	__m512i found = _mm512_maskz_compress_epi8(mask, numbers), first = _mm512_set1_epi32((int)base);
+	size_t count = (size_t)__builtin_popcountll(mask);
+	_mm512_storeu_si512(out, _mm512_add_epi32(_mm512_cvtepu8_epi32(_mm512_castsi512_si128(found)), first));
+	for (size_t at = 16; __builtin_expect(at < count, 0); at += 16) {
+		found = _mm512_shuffle_i64x2(found, found, 0x39); /* the next sixteen */
+		_mm512_storeu_si512(out + at,
+				    _mm512_add_epi32(_mm512_cvtepu8_epi32(_mm512_castsi512_si128(found)), first));
+	}
+	return out + count;
+}
+
+SCAN_KERNEL(avx512, scan_emit_avx512, SCAN_AVX512)
 
 __attribute__((target("avx2,bmi,popcnt"))) static inline void scan_masks_avx2(const char *text, char delimiter,
 									      struct scan_masks *out)
@@ -154,7 +187,7 @@ __attribute__((target("avx2,bmi,popcnt"))) static inline void scan_masks_avx2(co
 #undef SCAN_EQUAL
 }
 
-SCAN_KERNEL(avx2, __attribute__((target("avx2,bmi,popcnt"))))
+SCAN_KERNEL(avx2, scan_emit_plain, __attribute__((target("avx2,bmi,popcnt"))))
 
 static inline void scan_masks_sse2(const char *text, char delimiter, struct scan_masks *out)
 {
@@ -171,7 +204,7 @@ static inline void scan_masks_sse2(const char *text, char delimiter, struct scan
 	}
 }
 
-SCAN_KERNEL(sse2, )
+SCAN_KERNEL(sse2, scan_emit_plain, )
 
 #elif defined(__aarch64__)
 
@@ -201,12 +234,13 @@ static inline void scan_masks_neon(const char *text, char delimiter, struct scan
 #undef SCAN_EQUAL
 }
 
-SCAN_KERNEL(neon, )
+SCAN_KERNEL(neon, scan_emit_plain, )
 
 #endif
 
 static const struct scan_kernel scan_table[] = {
 #if defined(__x86_64__)
+	{"avx512", scan_tally_avx512, scan_index_avx512},
 	{"avx2", scan_tally_avx2, scan_index_avx2},
 	{"sse2", scan_tally_sse2, scan_index_sse2},
 #elif defined(__aarch64__)
@@ -220,7 +254,10 @@ size_t scan_kernels(const struct scan_kernel **out)
 	size_t count = sizeof(scan_table) / sizeof(scan_table[0]), first = 0;
 #if defined(__x86_64__)
 	__builtin_cpu_init();
-	first = !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("popcnt");
+	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
+	bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		      __builtin_cpu_supports("avx512vbmi2");
+	first = avx512 ? 0 : avx2 ? 1 : 2;
 #endif
 	*out = scan_table + first;
 	return count - first;

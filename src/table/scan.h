@@ -1,7 +1,7 @@
 /*
  * scan.h - where the delimiters and line ends of a CSV text stand, 64 bytes at a time.
  *
- * The text is turned into bit masks (one bit per byte) by the widest instructions that the CPU has: AVX2, SSE2, NEON, or plain
+ * The text is turned into bit masks (one bit per byte) by the widest instructions that the CPU has: AVX-512, AVX2, SSE2, NEON, or plain
  * code; scan_kernels() picks once. What stands within quotes is masked out by the running parity of the quotes.
  *
  * The text must be readable for SCAN_SLACK bytes beyond its end. `cells` and `records` need room for

@@ -131,23 +131,21 @@ static int source_detect(struct source *source, struct err *err)
 	return source_refuse_binary(source, err);
 }
 
-int source_open(const char *path, struct memory *memory, csv_watch_fn *watch, void *watch_context, struct source **out,
-		struct err *err)
+int source_open(const char *path, const char *name, struct memory *memory, csv_watch_fn *watch, void *watch_context,
+		struct source **out, struct err *err)
 {
 	struct source *source = mem_alloc(sizeof(*source));
 	struct stat status;
 	int code = 0;
-	*source = (struct source){.path = mem_strdup(strcmp(path, "-") == 0 ? "standard input" : path),
-				  .memory = memory,
-				  .watch = watch,
-				  .watch_context = watch_context};
+	*source = (struct source){
+		.path = mem_strdup(name), .memory = memory, .watch = watch, .watch_context = watch_context};
 	source->owned = strcmp(path, "-") != 0;
 	source->fd = source->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	source->buffer = memory_take(memory, SOURCE_BUFFER);
 	if (source->fd < 0)
-		code = err_set_errno(err, ERR_INPUT, "cannot open '%s'", path);
+		code = err_set_errno(err, ERR_INPUT, "cannot open '%s'", name);
 	else if (fstat(source->fd, &status) == 0 && S_ISDIR(status.st_mode))
-		code = err_set(err, ERR_INPUT, "'%s' is a directory, not a table", path);
+		code = err_set(err, ERR_INPUT, "'%s' is a directory, not a table", name);
 	else if (!source->buffer)
 		code = err_set(err, ERR_UNAVAILABLE, "no memory for a buffer of %d bytes", SOURCE_BUFFER);
 	else if (S_ISREG(status.st_mode)) {

@@ -13,8 +13,9 @@
 
 struct source;
 
-int source_open(const char *path, struct memory *memory, csv_watch_fn *watch, void *watch_context, struct source **out,
-		struct err *err);
+/* `name` is what messages call it. */
+int source_open(const char *path, const char *name, struct memory *memory, csv_watch_fn *watch, void *watch_context,
+		struct source **out, struct err *err);
 /* Fills `into` as far as there is input: the number of bytes (less than `size` only at the end), or an error. */
 ssize_t source_read(struct source *source, char *into, size_t size, struct err *err);
 void source_close(struct source *source);

@@ -80,6 +80,7 @@ static void fill_settings(const struct study_settings *settings, const struct st
 					.seed = settings->seed,
 					.watch = watch->bytes,
 					.watch_context = watch->bytes_context,
+					.name = settings->name,
 					.stop = settings->stop};
 	out->max_memory_bytes = (size_t)(settings->max_memory_mb * (1 << 20));
 	if (run->mode == ENGINE_STREAMING)

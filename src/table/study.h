@@ -19,6 +19,7 @@
 
 struct study_settings {
 	const char *path;              /* what is read */
+	const char *name;              /* that messages have for it, where that is a copy; or NULL */
 	struct recipe *recipe;         /* borrowed; completed by the first run */
 	size_t chunk_rows, batch_rows; /* as asked, before scaling; batch 0: the whole table */
 	double max_memory_mb;          /* 0: none */

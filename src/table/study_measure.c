@@ -28,6 +28,7 @@ int study_measure(const struct study_settings *settings, enum engine_mode mode, 
 						  .per_chunk = settings->per_chunk,
 						  .spill_dir = settings->spill_dir,
 						  .seed = settings->seed,
+						  .name = settings->name,
 						  .stop = settings->stop};
 	struct limit limit = {.most_rows = mode == ENGINE_STREAMING ? most_rows : 0};
 	struct engine_watcher watcher = {.chunk = on_chunk, .context = &limit};

@@ -21,7 +21,8 @@
  *	             | kind | 0 | bytes | ...                                    |   begins at a multiple of 16
  *	             +------+---+-------+----------------------------------------+
  *
- *	NODE         an operator: a name under a parent's, and what all its spans came to; changes as long as the lane lives
+ *	NODE         an operator: a name under a parent's, and what all its spans came to; changes as long as the lane lives.
+ *	             Where counters are asked for, a struct span_wire_counts stands behind the name
  *	SPAN         one span, begin and end; of short ones only some are written (span_wire_keeps)
  *	CHUNK        a portion of data, and behind it what each operator took of it
  *	SERIES       a counter or a gauge, and what it came to; changes
@@ -52,6 +53,9 @@
 #define SPAN_WIRE_VARIABLE "PITOT_SPANS"
 /* libpitot.so, for programs that were not linked with it; pitot.py's folder is in PYTHONPATH. */
 #define SPAN_WIRE_LIBRARY_VARIABLE "PITOT_LIBRARY"
+/* "hardware", or "software" for tests: counters are read where spans begin and end. A variable of its own, so that programs that
+ * carry an older libpitot or pitot.py with them go on without. */
+#define SPAN_WIRE_COUNTERS_VARIABLE "PITOT_SPAN_COUNTERS"
 
 enum {
 	SPAN_WIRE_VERSION = 1,
@@ -74,6 +78,25 @@ enum span_wire_kind {
 	SPAN_WIRE_POINT,
 	SPAN_WIRE_SNAPSHOT,
 	SPAN_WIRE_THREAD
+};
+
+/* What is counted; with "software" page faults, nanoseconds of the CPU clock and context switches take their places. */
+enum span_wire_event {
+	SPAN_WIRE_INSTRUCTIONS,
+	SPAN_WIRE_CYCLES,
+	SPAN_WIRE_CACHE_MISSES,
+	SPAN_WIRE_EVENTS,
+	SPAN_WIRE_ALL_EVENTS = (1 << SPAN_WIRE_EVENTS) - 1
+};
+
+/* Of a thread: what its spans' counts are of, or why there are none. */
+enum span_wire_counting {
+	SPAN_COUNTING_UNASKED,
+	SPAN_COUNTING_HARDWARE,
+	SPAN_COUNTING_USER, /* of the hardware, in user mode only */
+	SPAN_COUNTING_SOFTWARE,
+	SPAN_COUNTING_NOT_HERE,    /* this writer has no counters */
+	SPAN_COUNTING_FAILED = 256 /* plus the errno */
 };
 
 struct span_wire_header {
@@ -120,10 +143,22 @@ struct span_wire_node {
 	_Atomic uint64_t min, max;
 	double flops, bytes; /* what the program said */
 	uint32_t open;       /* spans of it open at once, where that can be more than one (asyncio) */
-	uint32_t reserved;
-	uint64_t inside[8]; /* the writer's own */
+	uint32_t counts;     /* where in this record its span_wire_counts stands, a multiple of 8; 0: it has none */
+	uint64_t inside[8];  /* the writer's own */
 	_Atomic uint32_t durations[SPAN_WIRE_BUCKETS];
 	char name[];
+};
+
+/* Sums over the ended spans of a node that were counted from begin to end, of the thread that had them open. `running` of the
+ * `enabled` nanoseconds the events had the hardware, which they may have to share. */
+struct span_wire_counts {
+	_Atomic uint64_t count[SPAN_WIRE_EVENTS];
+	_Atomic uint64_t enabled_ns, running_ns;
+	_Atomic uint64_t calls;     /* spans that are in the sums */
+	_Atomic uint32_t uncounted; /* a bit per event: it lacks in some span of the node */
+	uint32_t is_open;           /* the writer's own, as all that follows: `began` is of the span that is open */
+	uint64_t began[SPAN_WIRE_EVENTS + 2];
+	uint64_t reserved;
 };
 
 struct span_wire_span {
@@ -181,7 +216,7 @@ struct span_wire_snapshot {
 struct span_wire_thread {
 	struct span_wire_record record;
 	int32_t tid;
-	uint32_t reserved;
+	uint32_t counting; /* enum span_wire_counting */
 	uint64_t start;
 	_Atomic uint64_t end; /* 0: still there, or killed */
 	char name[16];
@@ -191,7 +226,8 @@ _Static_assert(sizeof(struct span_wire_header) == 1200 && sizeof(struct span_wir
 		       sizeof(struct span_wire_node) == 912 && sizeof(struct span_wire_span) == 32 &&
 		       sizeof(struct span_wire_chunk) == 80 && sizeof(struct span_wire_part) == 16 &&
 		       sizeof(struct span_wire_series) == 80 && sizeof(struct span_wire_point) == 32 &&
-		       sizeof(struct span_wire_snapshot) == 48 && sizeof(struct span_wire_thread) == 48,
+		       sizeof(struct span_wire_snapshot) == 48 && sizeof(struct span_wire_thread) == 48 &&
+		       sizeof(struct span_wire_counts) == 104,
 	       "python/pitot.py writes these sizes too");
 
 /* The processor's own counter; 0 where there is none that could serve. */

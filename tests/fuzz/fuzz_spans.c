@@ -1,6 +1,7 @@
 /*
  * fuzz_spans.c - any bytes as a file of spans: the reader answers with arrays that can be walked without checks, or with an error, in
- * bounded time and memory. The seed in corpus/spans is what the scene "nested" of test_span_read.c records, cut to what it uses.
+ * bounded time and memory. The seeds in corpus/spans are what the scenes "nested" and "counted" (with counters) of test_span_read.c
+ * record, cut to what they use.
  */
 #include "run/span_read.h"
 
@@ -38,6 +39,8 @@ static void walk(struct span_file *file)
 		if (about->parent != SPAN_NOWHERE && about->parent >= i)
 			abort();
 		kept += strlen(about->name) + about->calls;
+		for (unsigned k = 0; k < SPAN_WIRE_EVENTS; k++)
+			kept += about->counts.count[k];
 	}
 	span_file_visit(file, take, file);
 	kept += strlen(file->header.executable) + strlen(file->header.source);

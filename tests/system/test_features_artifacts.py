@@ -279,6 +279,40 @@ def test_an_interrupt_leaves_what_was_done(pitot):
     assert pitot.report()["run"]["status"] == "interrupted"
 
 
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_an_interrupt_while_the_matrix_is_written_is_heeded(pitot, mode):
+    """What is written to is a pipe, so that the test decides how far the writing comes."""
+    path = case.table(pitot, 30000)
+    arguments = ["features", path, *RECIPE, "--mode", mode, "--chunk-size", "4096"]
+    pitot(*arguments, "-o", "whole", "-q", status=harness.OK)
+    size = os.path.getsize(pitot.path("whole/intermediate/features.csv"))
+    os.makedirs(pitot.path("out/intermediate"))
+    part = pitot.path("out/intermediate/features.csv.part")
+    os.mkfifo(part)
+    process = pitot.start(*arguments, "-o", "out", stderr=subprocess.PIPE)
+    with open(part, "rb") as pipe:
+        got = len(pipe.readline())
+        process.send_signal(signal.SIGINT)
+        harness.wait_until(lambda: not int(_caught(process.pid), 16) & 1 << (signal.SIGINT - 1), "the signal to arrive")
+        got += sum(map(len, iter(lambda: pipe.read(1 << 16), b"")))
+    finished = pitot.finish(process)
+    assert finished.status == harness.FAILED and "interrupted" in finished.err
+    assert 0 < got < size
+    assert not [name for name in files(pitot.path("out")) if name.startswith("intermediate/")]
+    with open(pitot.path("out/reports/pipeline_report.json"), encoding="utf-8") as file:
+        report = json.load(file)
+    check_schema(report)
+    assert report["status"] == "interrupted" and report[mode]["rows"] == 30000
+    check_manifest(pitot)
+    assert pitot.report()["run"]["status"] == "interrupted"
+
+
+def _caught(pid):
+    """The signals that the process catches: its handler is gone once it ran."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(line.split()[1] for line in file if line.startswith("SigCgt:"))
+
+
 def test_a_full_disk_is_told_and_leaves_no_half_file(pitot):
     """A limit on the size of files does what a full disk does, for one process only."""
     path = case.table(pitot, 5000)

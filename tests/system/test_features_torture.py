@@ -189,3 +189,13 @@ def test_a_recipe_that_does_not_fit_the_table_is_told(pitot):
 def test_one_column_with_blank_lines_has_missing_values(pitot):
     table, _ = run(pitot, b"a\n1\n\n3\n")
     assert len(table["a"]) == 3
+
+
+def test_messages_name_what_was_given_and_not_the_copy_that_is_read(pitot):
+    ragged = "a,b\n1,2\n3\n"
+    piped = pitot("features", "-", "-q", data=ragged.encode())
+    assert "'standard input', line 3" in piped.err and "/tmp" not in piped.err
+    empty = pitot("features", "/dev/null", "-q")
+    assert "'/dev/null' is empty" in empty.err
+    late = "a,b\n" + "1,2\n" * 400000 + "3\n"  # in a block that no inference looks at
+    assert "'standard input', line 400002" in pitot("features", "-", "-q", "--mode", "streaming", data=late.encode()).err

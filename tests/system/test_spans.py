@@ -14,7 +14,7 @@ import sys
 import jsonschema
 import pytest
 
-from harness import BUILD, FAILED, OK, PROGRAM, PYTHON, ROOT, USAGE, read_text
+from harness import BUILD, FAILED, OK, PROGRAM, PYTHON, ROOT, USAGE, query, read_text
 
 OWN_PYTHONS = sorted(
     glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")),
@@ -141,6 +141,139 @@ int main(void)
             chunk = db.execute("SELECT heap_bytes FROM chunk").fetchone()[0]
         assert heap["filled"] - heap["empty"] >= 8 << 20
         assert (chunk is not None and chunk >= 8 << 20) == bool(args)
+
+
+PAGES = """
+#include <sys/mman.h>
+static void touch(const char *name, int pages)
+{
+	PITOT_SPAN(name);
+	char *memory = mmap(NULL, (size_t)pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(memory, (size_t)pages * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < pages; i++)
+		((volatile char *)memory)[i * 4096] = 1;
+	munmap(memory, (size_t)pages * 4096);
+}
+static void *in_thread(void *unused)
+{
+	touch("thread", 1500);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, in_thread, NULL);
+	{
+		PITOT_SPAN("outer");
+		touch("inner", 1000);
+		touch("inner", 500);
+	}
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+PAGES_IN_PYTHON = """
+import mmap, os, threading
+import pitot
+
+def touch(name, pages):
+    memory = mmap.mmap(-1, pages * 4096)
+    with pitot.span(name):
+        for i in range(pages):
+            memory[i * 4096] = 1
+
+def with_outer():
+    with pitot.span("outer"):
+        touch("inner", 1000)
+        touch("inner", 500)
+
+thread = threading.Thread(target=touch, args=("thread", 1500))
+thread.start()
+with_outer()
+thread.join()
+if os.fork() == 0:
+    touch("child", 700)
+    os._exit(0)
+os.wait()
+"""
+
+
+def check_counted_pages(spans):
+    """With PITOT_PMU=software the first event is page faults: one for each page that is touched for the first time."""
+    found = operators(spans)
+    assert spans["operator_counters"]["asked"] and spans["operator_counters"]["reason"] is None
+    assert 1500 <= found["outer/inner"]["instructions"] < 1600
+    assert 1500 <= found["thread"]["instructions"] < 1600
+    assert found["outer/inner"]["instructions"] <= found["outer"]["instructions"] < 1700
+    assert found["outer"]["self_instructions"] < 200
+    for one in found.values():
+        assert one["counter_coverage"] == 1
+        assert 0 < one["cycles"] < 1.1e9 * one["total_s"] + 1e6  # the CPU clock, in nanoseconds
+
+
+def test_counters_of_the_operators_of_a_c_program(pitot):
+    program = build(pitot, PAGES)
+    pitot.env["PITOT_PMU"] = "software"
+    spans = spans_of(pitot, program, args=["--span-counters"])
+    check_counted_pages(spans)
+    shown = pitot("report", "last", status=OK).out
+    assert "Instr" in shown and "page faults" in shown
+    assert "| Instructions | Cycles | Cache misses |" in pitot("report", "last", "--format", "md", status=OK).out
+    rows = dict(query(pitot.only_run_file(), "SELECT path, instructions FROM operator_summary"))
+    assert rows["thread"] == operators(spans)["thread"]["instructions"]
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=PYTHON_IDS)
+def test_counters_of_the_operators_of_a_python_program(pitot, python):
+    pitot.env["PITOT_PMU"] = "software"
+    script = pitot.write("t.py", PAGES_IN_PYTHON)
+    spans = spans_of(pitot, python, script, args=["--span-counters"])
+    check_counted_pages(spans)
+    assert 700 <= operators(spans)["child"]["instructions"] < 800
+
+
+OVERLAPPING = """
+import asyncio
+import pitot
+
+async def one():
+    with pitot.span("task"):
+        await asyncio.sleep(0.01)
+
+async def all():
+    await asyncio.gather(one(), one())
+
+asyncio.get_event_loop_policy().new_event_loop().run_until_complete(all())
+with pitot.span("alone"):
+    pass
+"""
+
+
+def test_operators_that_were_not_counted_say_so(pitot):
+    pitot.env["PITOT_PMU"] = "software"
+    found = spans_of(pitot, PYTHON, pitot.write("t.py", OVERLAPPING), args=["--span-counters"])
+    assert operators(found)["task"]["instructions"] is None and operators(found)["alone"]["instructions"] is not None
+    assert "overlap" in found["operator_counters"]["reason"]
+    open_one = 'int main(void) { touch("done", 9); pitot_span_begin("open"); raise(SIGKILL); }'
+    found = spans_of(pitot, build(pitot, PAGES.split("int main")[0] + open_one), args=["--span-counters"], status=None)
+    assert operators(found)["done"]["instructions"] >= 9 and operators(found)["open"]["instructions"] is None
+    assert "never ended" in found["operator_counters"]["reason"]
+    step = spans_of(pitot, PROGRAM, "span", "step", "--", "true", args=["--span-counters"])
+    assert operators(step)["step"]["instructions"] is None and "pitot span" in step["operator_counters"]["reason"]
+
+
+def test_the_hardwares_counts_are_there_or_the_reason_is(pitot):
+    spans = spans_of(pitot, build(pitot, PAGES), args=["--span-counters"])
+    counted = operators(spans)["thread"]["instructions"]
+    assert counted is None or counted > 1500
+    assert (spans["operator_counters"]["reason"] is None) == (counted is not None)
+
+
+def test_without_being_asked_for_counters_are_absent_with_the_reason(pitot):
+    spans = spans_of(pitot, build(pitot, PAGES))
+    assert operators(spans)["thread"]["instructions"] is None
+    assert "--span-counters" in spans["operator_counters"]["reason"]
+    assert "Instr" not in pitot("report", "last", status=OK).out
 
 
 def test_a_header_without_the_library_finds_it_under_pitot(pitot):

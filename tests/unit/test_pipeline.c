@@ -245,11 +245,12 @@ static void the_rate_of_the_code_profile_is_read(void **state)
 static void the_period_of_the_memory_profile_is_read(void **state)
 {
 	(void)state;
-	struct pipeline *p = parse("profile: {memory: true, memory_types: yes}\nstages:\n"
-				   "- {name: a, run: x}\n"
-				   "- {name: b, run: x, profile: {memory: no}}\n"
-				   "- {name: c, run: x, profile: {memory: exact, memory_types: no}}\n"
-				   "- {name: d, run: x, profile: {memory: 65536}}\n");
+	struct pipeline *p =
+		parse("profile: {memory: true, memory_types: yes, span_counters: yes}\nstages:\n"
+		      "- {name: a, run: x}\n"
+		      "- {name: b, run: x, profile: {memory: no}}\n"
+		      "- {name: c, run: x, profile: {memory: exact, memory_types: no, span_counters: no}}\n"
+		      "- {name: d, run: x, profile: {memory: 65536}}\n");
 	assert_int_equal(p->profile.memory_period, PROFILE_MEMORY);
 	assert_int_equal(p->stages.items[0].profile.memory_period, -1);
 	assert_int_equal(p->stages.items[1].profile.memory_period, 0);
@@ -258,6 +259,9 @@ static void the_period_of_the_memory_profile_is_read(void **state)
 	assert_int_equal(p->profile.memory_types, 1);
 	assert_int_equal(p->stages.items[0].profile.memory_types, -1);
 	assert_int_equal(p->stages.items[2].profile.memory_types, 0);
+	assert_int_equal(p->profile.span_counters, 1);
+	assert_int_equal(p->stages.items[0].profile.span_counters, -1);
+	assert_int_equal(p->stages.items[2].profile.span_counters, 0);
 	pipeline_free(p);
 }
 

@@ -17,7 +17,9 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,12 +128,68 @@ static void record_names(void)
 		pitot_span_end(deep[i]);
 }
 
+enum { COUNTED_PAGES = 700, COUNTED_MORE = 250 /* a sanitizer's shadow has a page for eight */ };
+
+/* As many page faults as pages. */
+static void touch(const char *name)
+{
+	pitot_span span = pitot_span_begin(name);
+	char *pages = mmap(NULL, COUNTED_PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(pages, COUNTED_PAGES * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < COUNTED_PAGES; i++)
+		((volatile char *)pages)[i * 4096] = 1;
+	munmap(pages, COUNTED_PAGES * 4096);
+	pitot_span_end(span);
+}
+
+static void *touch_in_thread(void *unused)
+{
+	touch("thread");
+	return unused;
+}
+
+static void record_counted(void)
+{
+	pthread_t thread;
+	pitot_span outer = pitot_span_begin("outer");
+	touch("inner");
+	touch("inner");
+	pitot_span_end(outer);
+	pthread_create(&thread, NULL, touch_in_thread, NULL);
+	pthread_join(thread, NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		touch("child");
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* What a daemon does: everything is closed, and the numbers are taken by others, whose data nobody else may read. */
+static void record_closed(void)
+{
+	int ends[2];
+	touch("before");
+	pitot_span open_one = pitot_span_begin("meanwhile");
+	syscall(SYS_close_range, 3, ~0U, 0);
+	if (pipe(ends) != 0 || write(ends[1], "all of this is ours, and none of it is a count of anything", 58) != 58)
+		_exit(1);
+	for (int fd = 500; fd < 530; fd++)
+		dup2(ends[0], fd);
+	errno = 0;
+	pitot_span_end(open_one);
+	touch("after");
+	char back[64];
+	_exit(errno == 0 && read(ends[0], back, sizeof(back)) == 58 ? 0 : 2);
+}
+
 static const struct {
 	const char *name;
 	void (*record)(void);
-} scenes[] = {{"nested", record_nested},         {"many", record_many},  {"threads", record_threads},
-	      {"unbalanced", record_unbalanced}, {"fork", record_fork},  {"killed", record_killed},
-	      {"limited", record_limited},       {"names", record_names}};
+} scenes[] = {{"counted", record_counted}, {"closed", record_closed},   {"nested", record_nested},
+	      {"many", record_many},       {"threads", record_threads}, {"unbalanced", record_unbalanced},
+	      {"fork", record_fork},       {"killed", record_killed},   {"limited", record_limited},
+	      {"names", record_names}};
 
 __attribute__((constructor(65535))) static void play(void)
 {
@@ -317,6 +375,100 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	finish(&f);
 }
 
+static void set_counters(const char *kind)
+{
+	if (kind)
+		setenv(SPAN_WIRE_COUNTERS_VARIABLE, kind, 1);
+	else
+		unsetenv(SPAN_WIRE_COUNTERS_VARIABLE);
+}
+
+static void counters_are_of_the_spans_of_their_thread(void **state)
+{
+	(void)state;
+	struct fixture f = {0};
+	set_counters("software");
+	run_scene(&f, "counted");
+	set_counters(NULL);
+	assert_int_equal(f.count, 2);
+	const struct read_operator *outer = find(f.files[0], "outer"), *inner = find(f.files[0], "inner"),
+				   *thread = find(f.files[0], "thread"), *child = find(f.files[1], "child");
+	if (f.files[0]->threads.items[0].counting != SPAN_COUNTING_SOFTWARE) {
+		finish(&f);
+		printf("skip: perf_event_open is not allowed here\n");
+		skip();
+	}
+	assert_int_equal(f.files[0]->threads.items[1].counting, SPAN_COUNTING_SOFTWARE);
+	assert_in_range(inner->counts.count[0], 2 * COUNTED_PAGES, 2 * COUNTED_PAGES + COUNTED_MORE);
+	assert_in_range(thread->counts.count[0], COUNTED_PAGES, COUNTED_PAGES + COUNTED_MORE);
+	assert_in_range(child->counts.count[0], COUNTED_PAGES, COUNTED_PAGES + COUNTED_MORE);
+	assert_true(outer->counts.count[0] >= inner->counts.count[0]);
+	assert_true(outer->counts.count[0] < inner->counts.count[0] + 50);
+	assert_int_equal(inner->counts.calls, 2);
+	assert_int_equal(inner->counts.uncounted, 0);
+	/* The second is the CPU clock: nanoseconds, of which there are at least some microseconds and no more than enabled. */
+	assert_in_range(inner->counts.count[1], 10000, inner->counts.enabled_ns + 1000000);
+	assert_true(inner->counts.running_ns == inner->counts.enabled_ns);
+	finish(&f);
+}
+
+static void without_being_asked_nothing_is_counted(void **state)
+{
+	(void)state;
+	struct fixture f = {0};
+	set_counters("something else");
+	run_scene(&f, "counted");
+	set_counters(NULL);
+	assert_false(find(f.files[0], "inner")->counts.known);
+	assert_int_equal(f.files[0]->threads.items[0].counting, SPAN_COUNTING_UNASKED);
+	finish(&f);
+}
+
+static void a_program_that_closes_the_counters_loses_none_of_its_own_data(void **state)
+{
+	(void)state;
+	struct fixture f = {0};
+	set_counters("software");
+	int status = run_scene(&f, "closed");
+	set_counters(NULL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	if (f.files[0]->threads.items[0].counting == SPAN_COUNTING_SOFTWARE) {
+		assert_int_equal(find(f.files[0], "before")->counts.uncounted, 0);
+		assert_int_equal(find(f.files[0], "meanwhile")->counts.uncounted, SPAN_WIRE_ALL_EVENTS);
+		assert_int_equal(find(f.files[0], "after")->counts.uncounted, SPAN_WIRE_ALL_EVENTS);
+		assert_int_equal(find(f.files[0], "after")->counts.calls, 0);
+	}
+	finish(&f);
+}
+
+/* Each word that says where the counts stand: the operator stays, its counts do not. */
+static void counts_outside_of_their_record_are_left_out(void **state)
+{
+	(void)state;
+	struct fixture f = {0};
+	struct err err = {0};
+	set_counters("software");
+	run_scene(&f, "closed");
+	set_counters(NULL);
+	const uint32_t wrong[] = {1, 8, sizeof(struct span_wire_node), UINT32_MAX - 7, 4096, 1008};
+	int fd = open(f.path, O_RDWR);
+	/* The first record of the first block is the thread, the second the first node. */
+	off_t node = SPAN_WIRE_PAGE + sizeof(struct span_wire_block) + sizeof(struct span_wire_thread);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct span_file *file = NULL;
+		off_t at = node + (off_t)offsetof(struct span_wire_node, counts);
+		assert_int_equal(pwrite(fd, &wrong[i], sizeof(wrong[i]), at), sizeof(wrong[i]));
+		assert_int_equal(span_file_open(f.path, &file, &err), 0);
+		assert_int_equal(find(file, "before")->calls, 1);
+		assert_false(find(file, "before")->counts.known);
+		assert_int_equal(file->dropped_records, 1);
+		span_file_free(file);
+	}
+	close(fd);
+	finish(&f);
+}
+
 static void a_kill_loses_nothing(void **state)
 {
 	(void)state;
@@ -408,6 +560,10 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(threads_have_lanes_and_hand_them_on),
 	cmocka_unit_test(spans_out_of_order_are_ended_and_counted),
 	cmocka_unit_test(a_forked_child_has_a_file_of_its_own),
+	cmocka_unit_test(counters_are_of_the_spans_of_their_thread),
+	cmocka_unit_test(without_being_asked_nothing_is_counted),
+	cmocka_unit_test(a_program_that_closes_the_counters_loses_none_of_its_own_data),
+	cmocka_unit_test(counts_outside_of_their_record_are_left_out),
 	cmocka_unit_test(a_kill_loses_nothing),
 	cmocka_unit_test(a_full_disk_is_counted_and_the_program_goes_on),
 	cmocka_unit_test(names_are_cut_and_depth_is_bounded),

@@ -83,6 +83,46 @@ static void operators_of_one_path_are_one_line(void **state)
 	span_data_free(data);
 }
 
+static void add_count(struct span_data *data, int64_t operator_id, uint64_t calls, uint64_t instructions,
+		      uint64_t running_ns)
+{
+	vec_push(&data->counts, ((struct operator_count_row){.operator_id = operator_id,
+							     .calls = calls,
+							     .count = {instructions, 2 * instructions, SPAN_UNKNOWN},
+							     .enabled_ns = 100,
+							     .running_ns = running_ns}));
+}
+
+static void counts_are_scaled_added_up_and_the_inner_ones_taken_off(void **state)
+{
+	(void)state;
+	struct span_data *data = data_new();
+	int64_t outer = add_operator(data, 0, "outer", 100 * MILLI, 1);
+	int64_t inner = add_operator(data, outer, "inner", 30 * MILLI, 3);
+	int64_t again = add_operator(data, 0, "outer", 60 * MILLI, 1);
+	int64_t other = add_operator(data, 0, "other", 1 * MILLI, 2);
+	add_count(data, outer, 1, 600, 60);
+	add_count(data, again, 1, 400, 40);
+	add_count(data, inner, 3, 300, 100);
+	add_count(data, other, 1, 50, 100); /* one of its two spans */
+	vec_push(&data->counting, ((struct span_counting_row){.process_id = 1, .source = mem_strdup("test")}));
+	struct span_report *report = span_report_new(data, NULL, only_stage, 1);
+	const struct operator_line *lines = report->operators.items;
+	assert_string_equal(lines[0].path, "outer");
+	assert_true(lines[0].count_coverage == 0.5);
+	assert_true(lines[0].counts[0] == 2000 && lines[0].counts[1] == 4000);
+	assert_true(lines[0].self_counts[0] == 1700 && lines[0].self_counts[1] == 3400);
+	assert_true(isnan(lines[0].counts[2]) && isnan(lines[0].self_counts[2]));
+	assert_string_equal(lines[1].path, "outer/inner");
+	assert_true(lines[1].counts[0] == 300 && lines[1].self_counts[0] == 300 && lines[1].count_coverage == 1);
+	assert_string_equal(lines[2].path, "other");
+	assert_true(isnan(lines[2].counts[0]) && isnan(lines[2].count_coverage));
+	assert_true(report->asked_counts);
+	assert_string_equal(report->counts_source, "test");
+	span_report_free(report);
+	span_data_free(data);
+}
+
 static void spans_of_another_stage_are_not_this_ones(void **state)
 {
 	(void)state;
@@ -290,6 +330,7 @@ static void healthy_chunks_are_left_alone(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(operators_of_one_path_are_one_line),
+	cmocka_unit_test(counts_are_scaled_added_up_and_the_inner_ones_taken_off),
 	cmocka_unit_test(spans_of_another_stage_are_not_this_ones),
 	cmocka_unit_test(repetitions_without_spans_do_not_make_operators_cheaper),
 	cmocka_unit_test(percentiles_need_enough_values),

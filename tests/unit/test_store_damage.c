@@ -472,7 +472,7 @@ static void a_newer_schema_is_named_as_such(void **state)
 	struct fixture *f = *state;
 	assert_int_equal(run_write(f->path, &f->err), 0);
 	change(f, "PRAGMA user_version = 7");
-	assert_refused(f, "written by a newer pitot (schema 7); this one reads up to 5");
+	assert_refused(f, "written by a newer pitot (schema 7); this one reads up to 6");
 	change(f, "PRAGMA user_version = 0");
 	assert_refused(f, "schema version");
 }

@@ -117,6 +117,43 @@ static void what_a_log_wrote_is_read_back(void **state)
 	span_data_free(data);
 }
 
+static void counts_of_operators_are_read_back_and_older_files_have_none(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = {0};
+	write_log(f);
+	struct operator_count_row count = {.operator_id = 2,
+					   .calls = 2,
+					   .count = {123456789, SPAN_UNKNOWN, 7},
+					   .enabled_ns = 4 * MS,
+					   .running_ns = MS};
+	struct span_counting_row counting = {.process_id = 1, .source = "test"};
+	assert_int_equal(store_span_counting(f->store, &counting, &err), 0);
+	assert_int_equal(store_operator_count(f->store, &count, &err), 0);
+	finish(f);
+	struct span_data *data = load(f);
+	assert_int_equal(data->counts.len, 1);
+	assert_memory_equal(&data->counts.items[0], &count, sizeof(count));
+	assert_int_equal(data->counting.len, 1);
+	assert_string_equal(data->counting.items[0].source, "test");
+	assert_null(data->counting.items[0].reason);
+	span_data_free(data);
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE operator_count SET operator_id = 3", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(store_span_load(f->path, &data, &err), ERR_INPUT);
+	assert_int_equal(sqlite3_exec(db,
+				      "DROP VIEW operator_summary; DROP TABLE operator_count; DROP TABLE span_counting;"
+				      " PRAGMA user_version = 5",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	data = load(f);
+	assert_int_equal(data->operators.len, 2);
+	assert_int_equal(data->counts.len + data->counting.len, 0);
+	span_data_free(data);
+}
+
 static void short_spans_are_all_counted_and_some_are_kept(void **state)
 {
 	struct fixture *f = *state;
@@ -181,6 +218,7 @@ static void a_damaged_file_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(what_a_log_wrote_is_read_back, setup, teardown),
+	cmocka_unit_test_setup_teardown(counts_of_operators_are_read_back_and_older_files_have_none, setup, teardown),
 	cmocka_unit_test_setup_teardown(short_spans_are_all_counted_and_some_are_kept, setup, teardown),
 	cmocka_unit_test_setup_teardown(a_run_without_spans_has_none, setup, teardown),
 	cmocka_unit_test_setup_teardown(a_damaged_file_is_refused, setup, teardown),

@@ -102,6 +102,35 @@ static char *value_of(const char *expression)
 	return text;
 }
 
+/* Texts up to 20 bytes, in memory of just that size, with the separator at each place. */
+static void a_separator_is_found_at_every_place_of_every_length(void **state)
+{
+	struct bench bench;
+	struct err err = {0};
+	uint32_t nodes[2];
+	(void)state;
+	bench_init(&bench);
+	assert_int_equal(bench_parse(&bench, "before(t, ';')", &nodes[0], &err), 0);
+	assert_int_equal(bench_parse(&bench, "before(t, ';:')", &nodes[1], &err), 0);
+	bench_start(&bench);
+	for (uint32_t length = 1; length <= 20; length++)
+		for (uint32_t at = 0; at <= length; at++) {
+			char *text = mem_alloc(length);
+			memset(text, 'x', length);
+			for (uint32_t i = at; i < length; i++) /* others behind the first must not be found instead */
+				text[i] = (i - at) % 2 ? ':' : ';';
+			bench.texts[3][0] = (struct span){text, length};
+			bench_rows(&bench, 1);
+			for (int i = 0; i < 2; i++) {
+				assert_int_equal(expr_eval(&bench.run, nodes[i], &err), 0);
+				uint32_t found = bench.run.values[nodes[i]].texts[0].length;
+				assert_int_equal(found, i && at + 1 >= length ? length : at);
+			}
+			free(text);
+		}
+	bench_fini(&bench);
+}
+
 static void expressions_have_the_values_of_their_rules(void **state)
 {
 	static const char *const cases[][2] = {
@@ -424,6 +453,7 @@ static void every_function_stands_in_the_manual_page(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(a_separator_is_found_at_every_place_of_every_length),
 	cmocka_unit_test(expressions_have_the_values_of_their_rules),
 	cmocka_unit_test(refusals_say_what_is_wrong),
 	cmocka_unit_test(equal_parts_are_one_node),

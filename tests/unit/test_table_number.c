@@ -176,6 +176,61 @@ static double days_of(const char *text, const char *format)
 	return parsed ? days : (double)NAN;
 }
 
+/* Each text with each of its bytes replaced: the fast ways say what the slow ones say, or nothing. */
+static void digits_of_every_length_are_those_of_the_slow_way(void **state)
+{
+	static const char wrong[] = {'/', ':', ' ', '-', '.', 'e', '\x00', '\x80', '\xb0', '\xff'};
+	(void)state;
+	for (size_t length = 1; length <= 16; length++) {
+		char text[17] = "9081726354091827", again[17];
+		double fast = -1, slow = -2;
+		assert_int_equal(number_parse_whole(text, length, &fast), length <= 15);
+		assert_true(number_parse(text, length, &slow));
+		assert_true(length > 15 || fast == slow);
+		for (size_t at = 0; at < length; at++)
+			for (size_t i = 0; i < sizeof(wrong); i++) {
+				memcpy(again, text, sizeof(again));
+				again[at] = wrong[i];
+				assert_false(number_parse_whole(again, length, &fast));
+			}
+	}
+}
+
+static void dates_of_every_width_are_those_of_the_slow_way(void **state)
+{
+	static const char *const cases[][2] = {
+		{"%Y", "1987"},
+		{"%m%d", "1231"},
+		{"%d.%m", "31.08"},
+		{"%y%m%d", "040229"},
+		{"%Y-%m", "1999-11"},
+		{"%Y%m%d", "20001231"},
+		{"%d.%m.%Y", "29.02.2000"},
+		{"%Y/%m/%dZ", "1970/01/01Z"},
+		{"on %d", "on 07"},
+		{"day-%d-%m-%Y--", "day-28-02-1900--"},
+		{"abcdefg%m-%Y-%d", "abcdefg12-1969-30"},
+		{"abcdefghij%d%m%y", "abcdefghij070795"},
+	};
+	static const char wrong[] = {'/', ':', '0', '1', '3', '9', '\x80', '\xb1', 'x'};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[40];
+		assert_false(isnan(days_of(cases[i][1], cases[i][0])));
+		for (size_t at = 0; at < strlen(cases[i][1]); at++)
+			for (size_t k = 0; k < sizeof(wrong); k++) {
+				strcpy(text, cases[i][1]);
+				text[at] = wrong[k];
+				days_of(text, cases[i][0]); /* compares */
+			}
+	}
+	struct date_shape shape;
+	assert_true(date_shape_of("%Y", &shape) && date_shape_of("%d.%m.%Y", &shape));
+	assert_true(date_shape_of("abcdefghij%d%m%y", &shape) && shape.length == DATE_MOST_BYTES);
+	assert_false(date_shape_of("abcdefg%m-%Y-%d", &shape)); /* 17 bytes */
+	assert_false(date_shape_of("%d", &shape));
+}
+
 static void most_dates_go_the_fast_way(void **state)
 {
 	struct date_shape shape;
@@ -267,6 +322,8 @@ static void formats_of_dates_do_what_they_say(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(digits_of_every_length_are_those_of_the_slow_way),
+	cmocka_unit_test(dates_of_every_width_are_those_of_the_slow_way),
 	cmocka_unit_test(most_dates_go_the_fast_way),
 	cmocka_unit_test(numbers_are_those_of_strtod_bit_for_bit),
 	cmocka_unit_test(only_whole_decimal_numbers_are_numbers),

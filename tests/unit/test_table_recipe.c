@@ -132,6 +132,8 @@ static void what_does_not_fit_the_table_is_named_with_its_line(void **state)
 {
 	static const char *const cases[][2] = {
 		{"target: z\n", "r.yaml:1: the target 'z' is no column"},
+		{"target: nubmer\n", "r.yaml:1: the target 'nubmer' is no column; did you mean 'number'?"},
+		{"sort: numbr\n", "r.yaml:1: sort: there is no column 'numbr'; did you mean 'number'?"},
 		{"target: t\n", "r.yaml:1: the target 't' is a text, not a number"},
 		{"columns:\n  nubmer: text\n", "r.yaml:2: the table"},
 		{"columns:\n  nubmer: text\n", "has no column 'nubmer'; did you mean 'number'?"},
