@@ -4,8 +4,8 @@
  * A perf event lives as long as its file does, and a mapping holds a file as well as a descriptor. So the event is opened,
  * told to send our signal, its first page is mapped, and the descriptor is closed at once: the program cannot close it, nor
  * find it where it expects its own, nor run out of descriptors because of it. The page is not copied by fork and is gone
- * after exec. Unmapping it ends the event. The page of the next event is mapped over it, which does both at once: it takes half as
- * long as one after the other, because the kernel has one clock at a time to set.
+ * after exec. Unmapping it ends the event. The page of the next event is mapped over it, which does both at once: a quarter
+ * cheaper than one after the other, where the new one is not switched on before.
  *
  * The first sample comes after a random part of the period, so that threads which start together are not sampled in step.
  * Programs that do the same thing every millisecond would be, so every now and then the event is replaced by one whose period
