@@ -69,10 +69,11 @@ struct agent_thread {
 	wire_id record_id;
 	struct wire_chunk *samples, *nodes, *records; /* chunks being filled; NULL: none yet */
 	uintptr_t stack_low, stack_high;              /* [low, high) of the pthread stack */
-	volatile int busy; /* the agent is at work in this thread: a handler that finds it only counts */
-	void *clock_page;  /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
-	int clock_fd;      /* the number that the event's signals carry */
-	bool clock_waits;  /* for its first sample, which comes at a random time */
+	volatile int busy;     /* the agent is at work in this thread: a handler that finds it only counts */
+	void *clock_page;      /* perf's page: it keeps the event alive, there is no descriptor. NULL: no such clock */
+	void *clock_left_page; /* of a thread that ended, and its event with it: the next one's is put over it */
+	int clock_fd;          /* the number that the event's signals carry */
+	bool clock_waits;      /* for its first sample, which comes at a random time */
 	struct pace pace;
 	unsigned clock_left; /* samples until it gets another period */
 	bool timer_runs;

@@ -43,7 +43,7 @@ struct program {
 	bool signal;
 	bool initial; /* running the CIE's instructions */
 	unsigned remembered;
-	struct row row, first, saved[REMEMBER_MOST];
+	struct row row, first, *saved; /* REMEMBER_MOST */
 };
 
 static unsigned column_of(uint64_t number)
@@ -129,6 +129,9 @@ static uintptr_t search_table(const struct cfi_view *view, uintptr_t pc)
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 		struct cursor pair = {head.at + middle * 2 * size, head.end, false};
+		/* Either may be next, and both have time to come while this one does. */
+		__builtin_prefetch(head.at + (low + (middle - low) / 2) * 2 * size);
+		__builtin_prefetch(head.at + (middle + 1 + (high - middle - 1) / 2) * 2 * size);
 		if (read_encoded(&pair, encoding, view->header) <= pc)
 			low = middle + 1;
 		else
@@ -508,7 +511,8 @@ enum cfi_answer cfi_find(const struct cfi_view *view, uintptr_t pc, struct cfi_r
 	uint64_t back = cursor_fixed(&fde, 4);
 	if (fde.bad || back == 0 || back > id_at - view->start)
 		return CFI_UNUSABLE;
-	struct program program = {.pc = pc, .initial = true};
+	struct row saved[REMEMBER_MOST];
+	struct program program = {.pc = pc, .initial = true, .saved = saved};
 	bool augmented = false;
 	struct cursor cie = open_cie(view, id_at - back, &program, &augmented);
 	if (cie.bad)

@@ -107,6 +107,7 @@ unsigned thread_count(void);
 /* clock.c */
 bool clock_start(struct agent_thread *thread);
 void clock_stop(struct agent_thread *thread);
+void clock_leave(struct agent_thread *thread);  /* the calling thread ends, our signal is blocked */
 void clock_forget(struct agent_thread *thread); /* the event stayed with the parent */
 enum clock_answer {
 	CLOCK_FOREIGN,

@@ -55,6 +55,9 @@ struct object {
 /* What its own headers tell. */
 struct facts {
 	struct module_view view;
+	/* A copy of its first page, where headers and notes mostly are: each copy by the kernel takes as long as many frames. */
+	uintptr_t page;
+	const unsigned char *copy; /* NULL: it cannot be read */
 	uint8_t build_id[sizeof(((struct wire_module *)0)->build_id)];
 	uint8_t build_id_bytes;
 };
@@ -190,13 +193,22 @@ void module_restart(void)
 
 /* ---- what an object's headers say */
 
+static bool facts_copy(const struct facts *facts, void *to, uintptr_t from, size_t bytes)
+{
+	uintptr_t offset = from - facts->page;
+	if (!facts->copy || offset >= 1u << PAGE_SHIFT || bytes > (1u << PAGE_SHIFT) - offset)
+		return guard_copy(to, from, bytes);
+	memcpy(to, facts->copy + offset, bytes);
+	return true;
+}
+
 /* Notes are name, description and type, each part padded to 4 bytes. */
 static void read_build_id(uintptr_t at, uintptr_t end, struct facts *facts)
 {
 	for (unsigned i = 0; i < NOTES_MOST && end - at > sizeof(ElfW(Nhdr)); i++) {
 		ElfW(Nhdr) note;
 		char name[4];
-		if (!guard_copy(&note, at, sizeof note))
+		if (!facts_copy(facts, &note, at, sizeof note))
 			return;
 		uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~3ULL,
 			 bytes = ((uint64_t)note.n_descsz + 3) & ~3ULL;
@@ -204,12 +216,12 @@ static void read_build_id(uintptr_t at, uintptr_t end, struct facts *facts)
 			return;
 		uintptr_t text = at + sizeof note;
 		at = text + name_bytes + bytes;
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || !guard_copy(name, text, 4) ||
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || !facts_copy(facts, name, text, 4) ||
 		    memcmp(name, "GNU", 4) != 0)
 			continue;
 		uint8_t most = sizeof facts->build_id;
 		facts->build_id_bytes = note.n_descsz < most ? (uint8_t)note.n_descsz : most;
-		if (!guard_copy(facts->build_id, text + name_bytes, facts->build_id_bytes))
+		if (!facts_copy(facts, facts->build_id, text + name_bytes, facts->build_id_bytes))
 			facts->build_id_bytes = 0;
 		return;
 	}
@@ -239,30 +251,35 @@ static void read_header(const ElfW(Phdr) * header, uintptr_t bias, const struct 
 
 /*
  * Where the program headers are: the kernel says it of the program itself, whose segments the loader tells apart where there
- * are holes between them; others begin with them. By guard_copy: an object may be made otherwise.
+ * are holes between them; others begin with them. Copied by the kernel: an object may be made otherwise.
  */
-static uintptr_t find_headers(const struct object *object, const struct link_map *link, unsigned *count)
+static uintptr_t find_headers(const struct object *object, const struct link_map *link, const struct facts *facts,
+			      unsigned *count)
 {
 	ElfW(Ehdr) head;
 	*count = (unsigned)getauxval(AT_PHNUM);
 	if (link->l_name[0] == '\0')
 		return getauxval(AT_PHDR);
-	if (!guard_copy(&head, object->start, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	if (!facts_copy(facts, &head, object->start, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    head.e_phentsize != sizeof(ElfW(Phdr)))
 		return 0;
 	*count = head.e_phnum;
 	return object->start + head.e_phoff;
 }
 
-static void read_facts(const struct object *object, const struct link_map *link, struct facts *facts)
+/* `room` has a page. */
+static void read_facts(const struct object *object, const struct link_map *link, unsigned char *room,
+		       struct facts *facts)
 {
 	ElfW(Phdr) headers[HEADERS_AT_ONCE];
 	unsigned count;
-	uintptr_t at = find_headers(object, link, &count);
-	*facts = (struct facts){.view.tables.header = object->table};
+	*facts = (struct facts){.view.tables.header = object->table, .page = object->start >> PAGE_SHIFT << PAGE_SHIFT};
+	if (guard_copy(room, facts->page, 1u << PAGE_SHIFT))
+		facts->copy = room;
+	uintptr_t at = find_headers(object, link, facts, &count);
 	for (unsigned done = 0; done < count && done < HEADERS_MOST; done += HEADERS_AT_ONCE) {
 		unsigned more = count - done < HEADERS_AT_ONCE ? count - done : HEADERS_AT_ONCE;
-		if (!guard_copy(headers, at + done * sizeof headers[0], more * sizeof headers[0]))
+		if (!facts_copy(facts, headers, at + done * sizeof headers[0], more * sizeof headers[0]))
 			return;
 		for (unsigned i = 0; i < more; i++)
 			read_header(&headers[i], link->l_addr, object, facts);
@@ -367,7 +384,7 @@ bool module_find(struct agent_thread *thread, uintptr_t pc, struct module_view *
 	if (table_find(&object, view))
 		return true;
 	const struct link_map *link = (const struct link_map *)object.link;
-	read_facts(&object, link, &facts);
+	read_facts(&object, link, thread->window, &facts);
 	/* Entry first: whatever goes wrong with the record, an object is looked at once. */
 	table_add(&object, &facts.view);
 	write_record(thread, &object, link, &facts);

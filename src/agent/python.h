@@ -30,7 +30,8 @@ struct python_offsets {
 	uint32_t minor;
 	uint32_t runtime_tss, runtime_current, runtime_interpreters;
 	uint32_t interp_next, interp_threads, interp_modules;
-	uint32_t state_next, state_interp, state_frame, state_cframe, state_thread, state_dict, state_loop;
+	/* state_chunk: where the stack of frames goes on; behind it, its end. */
+	uint32_t state_next, state_interp, state_frame, state_cframe, state_chunk, state_thread, state_dict, state_loop;
 	uint32_t cframe_frame, cframe_previous;
 	/* frame_locals, frame_top: of the value stack; a pointer and its end before 3.11, then an array and its fill. */
 	uint32_t frame_size, frame_code, frame_previous, frame_instruction, frame_entry, frame_owner, frame_locals;
@@ -187,6 +188,8 @@ bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct pyth
 
 /* python_memo.c. The entry for a frame of the stack being walked, with what is known of it; NULL: no room. */
 struct python_memo *python_memo_take(struct agent_thread *thread, uintptr_t frame, uintptr_t code);
+/* Whether the stack before had that frame with that code near its leaf. */
+bool python_memo_knows(const struct agent_thread *thread, uintptr_t frame, uintptr_t code);
 
 /* python_code.c. 0 where there is no room; PYTHON_SHIM for the interpreter's own frame around an __init__ (3.13 on). */
 #define PYTHON_SHIM UINT32_MAX

@@ -6,6 +6,10 @@
  * is another entry, and an address alone is never believed. Entries are never removed; when the neighbourhood of a print is
  * full, one of it is taken over, and the object there gets a second record if it comes again.
  *
+ * Only the beginning of the table is used at first: each page that is touched is a fault of the program's, in the handler. When a
+ * neighbourhood is full, four times as much is used from then on. What was entered before stays where it was, and is entered
+ * again when it is found there.
+ *
  *	print   0: free
  *	id      0: being written by another thread; whoever finds that writes a record of its own
  *
@@ -16,7 +20,7 @@
  */
 #include "agent/python.h"
 
-enum { TABLE_BITS = 15, TABLE_SIZE = 1 << TABLE_BITS, PROBES = 8 };
+enum { BITS_FIRST = 9, BITS_STEP = 2, BITS_LAST = 15, TABLE_SIZE = 1 << BITS_LAST, PROBES = 8 };
 
 struct table_entry {
 	_Atomic uint64_t print;
@@ -24,10 +28,12 @@ struct table_entry {
 };
 
 static struct table_entry table[TABLE_SIZE];
+static _Atomic unsigned table_bits = BITS_FIRST;
 
 void python_forked(void)
 {
-	for (unsigned i = 0; i < TABLE_SIZE; i++) {
+	unsigned used = 1u << atomic_load_explicit(&table_bits, memory_order_relaxed);
+	for (unsigned i = 0; i < used; i++) {
 		if (!atomic_load_explicit(&table[i].print, memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&table[i].id, 0, memory_order_relaxed);
@@ -41,15 +47,16 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 28;
 }
 
-static struct table_entry *table_slot(uint64_t print, unsigned probe)
+static struct table_entry *table_slot(uint64_t print, unsigned probe, unsigned bits)
 {
-	return &table[(print + probe) & (TABLE_SIZE - 1)];
+	/* The lowest bit of a print is always set. */
+	return &table[((print >> 1) + probe) & ((1u << bits) - 1)];
 }
 
-static wire_id table_find(uint64_t print)
+static wire_id find_among(uint64_t print, unsigned bits)
 {
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct table_entry *entry = table_slot(print, i);
+		struct table_entry *entry = table_slot(print, i, bits);
 		uint64_t seen = atomic_load_explicit(&entry->print, memory_order_acquire);
 		if (!seen)
 			return 0;
@@ -61,22 +68,48 @@ static wire_id table_find(uint64_t print)
 	return 0;
 }
 
-static void table_add(uint64_t print, wire_id id)
+static bool add_among(uint64_t print, wire_id id, unsigned bits)
 {
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct table_entry *entry = table_slot(print, i);
+		struct table_entry *entry = table_slot(print, i, bits);
 		uint64_t free = 0;
 		if (atomic_compare_exchange_strong(&entry->print, &free, print)) {
 			atomic_store_explicit(&entry->id, id, memory_order_release);
-			return;
+			return true;
 		}
 		if (free == print)
-			return;
+			return true;
 	}
-	struct table_entry *entry = table_slot(print, (unsigned)(print >> 32) % PROBES);
+	return false;
+}
+
+static void table_add(uint64_t print, wire_id id)
+{
+	unsigned bits = atomic_load_explicit(&table_bits, memory_order_relaxed);
+	for (; bits < BITS_LAST; bits += BITS_STEP) {
+		if (add_among(print, id, bits))
+			return;
+		atomic_compare_exchange_strong(&table_bits, &(unsigned){bits}, bits + BITS_STEP);
+	}
+	if (add_among(print, id, bits))
+		return;
+	struct table_entry *entry = table_slot(print, (unsigned)(print >> 32) % PROBES, bits);
 	atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->print, print, memory_order_release);
 	atomic_store_explicit(&entry->id, id, memory_order_release);
+}
+
+static wire_id table_find(uint64_t print)
+{
+	unsigned last = atomic_load_explicit(&table_bits, memory_order_relaxed), bits = last;
+	wire_id id = find_among(print, bits);
+	while (!id && bits > BITS_FIRST) {
+		bits -= BITS_STEP;
+		id = find_among(print, bits);
+	}
+	if (id && bits != last)
+		add_among(print, id, last);
+	return id;
 }
 
 /* A bytes object's content; 0 bytes where it is none or too long. */

@@ -183,16 +183,34 @@ static uintptr_t frame_before(uintptr_t cframe, uintptr_t *before)
 	return cframe_readable(*before) ? python_word(*before + python.at.cframe_frame) : 0;
 }
 
+/* Whether the frame lies in the chunk that the stack of frames goes on in, below its end. The state names another chunk before one
+ * is given back. A chunk begins with the chunk before it and its own size. */
+static bool is_on_chunk(uintptr_t state, uintptr_t frame)
+{
+	uintptr_t at = state + python.at.state_chunk;
+	if (!python_readable(at, 2 * sizeof(uintptr_t)))
+		return false;
+	uintptr_t chunk = python_word(at), end = python_word(at + sizeof(uintptr_t));
+	return frame >= chunk && frame < end && python_readable(chunk, 2 * sizeof(uintptr_t)) &&
+	       frame - chunk < python_word(chunk + sizeof(uintptr_t));
+}
+
 /*
- * 3.11 takes a frame off the stack of frames while it is still the current one: its memory, and that of its code, may have been given
- * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample.
+ * 3.11's current frame may be one that was taken off the stack of frames: its memory, and that of its code, may have been given
+ * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample; not
+ * where the interpreter itself says that the chunk is there, and for its code not where the sample before had both.
  */
-static bool is_still_there(uintptr_t frame)
+static bool is_still_there(struct agent_thread *thread, uintptr_t state, uintptr_t frame)
 {
 	if (python.at.minor != 11)
 		return true;
-	return python_readable(frame, python.at.frame_size) && guard_ask(frame + python.at.frame_code) &&
-	       guard_ask(frame_code(frame));
+	if (!python_readable(frame, python.at.frame_size))
+		return false;
+	bool on_chunk = is_on_chunk(state, frame);
+	if (!on_chunk && !guard_ask(frame + python.at.frame_code))
+		return false;
+	uintptr_t code = frame_code(frame);
+	return (on_chunk && python_memo_knows(thread, frame, code)) || guard_ask(code);
 }
 
 static void walk_cframes(struct walk *walk, uintptr_t state)
@@ -202,7 +220,7 @@ static void walk_cframes(struct walk *walk, uintptr_t state)
 	if (!cframe_readable(cframe))
 		return;
 	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
-	uintptr_t next = is_still_there(frame) ? walk_call(walk, cframe, frame) : 0;
+	uintptr_t next = is_still_there(walk->thread, state, frame) ? walk_call(walk, cframe, frame) : 0;
 	uintptr_t expected = frame_before(cframe, &before);
 	/* A call that was cut at the most has no end to know it by. */
 	if (before && next != expected && walk->count < WIRE_STACK_MAX) {

@@ -199,6 +199,7 @@ const struct python_offsets python_offsets[] = {
 		.state_next = 8,
 		.state_interp = 16,
 		.state_cframe = 56,
+		.state_chunk = 296,
 		.state_thread = 152,
 		.state_dict = 128,
 		.cframe_frame = 8,

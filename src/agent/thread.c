@@ -164,7 +164,7 @@ static void end(struct thread_slot *slot)
 	struct agent_thread *thread = &slot->thread;
 	thread->busy = 1;
 	sample_hold(true);
-	clock_stop(thread);
+	clock_leave(thread);
 	thread_name(thread);
 	atomic_store(&thread->record->end_mono_ns, agent_mono_ns());
 	atomic_store(&thread->record->cpu_end_ns, sys_thread_cpu_ns());

@@ -9,6 +9,9 @@
  * the loaded objects and the rule: threads write entries without locks, and a reader that meets a half-written one finds that the
  * check does not fit and parses the rule itself. Nothing is ever invalidated: another epoch is another key.
  *
+ * Only its beginning is used at first: each page that is touched is a fault of the program's. When as many rules were entered as it
+ * has sets, twice as much is used from then on; what was entered before is moved when it is found.
+ *
  * Interrupted instructions are seldom the same ones twice, and finding a rule in tables of megabytes is the costliest thing
  * here. A rule that holds for a whole block of addresses is entered for the block too.
  *
@@ -25,7 +28,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SETS = 8192, WAYS = 2, RULE_WORDS = 3, PAGE = 4096, ADDRESS_BITS = 47 };
+enum {
+	BITS_FIRST = 9,
+	BITS_LAST = 13,
+	SETS = 1 << BITS_LAST,
+	WAYS = 2,
+	RULE_WORDS = 3,
+	PAGE = 4096,
+	ADDRESS_BITS = 47
+};
 
 struct slot {
 	_Atomic uint64_t check, words[RULE_WORDS];
@@ -33,6 +44,7 @@ struct slot {
 
 /* A set is one line of the processor's cache. */
 static _Alignas(64) struct slot cache[SETS][WAYS];
+static _Atomic unsigned cache_bits = BITS_FIRST, cache_added;
 
 struct walk {
 	struct agent_thread *thread;
@@ -63,12 +75,10 @@ static uint64_t rule_check(uint64_t key, const uint64_t words[RULE_WORDS])
 	return key ^ mixed ^ mixed >> 29;
 }
 
-static struct slot *rule_set(uint64_t key)
+static struct slot *rule_set(uint64_t key, unsigned bits)
 {
-	return cache[key * 0x9E3779B97F4A7C15ULL >> 51];
+	return cache[key * 0x9E3779B97F4A7C15ULL >> (64 - bits)];
 }
-
-_Static_assert(SETS == 1 << (64 - 51), "the hash gives as many bits as there are sets");
 
 static bool slot_read(struct slot *slot, uint64_t key, uint64_t words[RULE_WORDS])
 {
@@ -78,10 +88,9 @@ static bool slot_read(struct slot *slot, uint64_t key, uint64_t words[RULE_WORDS
 	return check == rule_check(key, words);
 }
 
-static bool cache_find(uint64_t key, struct cfi_rule *rule)
+static bool set_find(struct slot *set, uint64_t key, struct cfi_rule *rule)
 {
 	uint64_t words[RULE_WORDS];
-	struct slot *set = rule_set(key);
 	if (!slot_read(&set[0], key, words) && !slot_read(&set[1], key, words))
 		return false;
 	memcpy(rule, words, sizeof *rule);
@@ -89,10 +98,9 @@ static bool cache_find(uint64_t key, struct cfi_rule *rule)
 }
 
 /* The newest goes first; what was there becomes second. */
-static void cache_add(uint64_t key, const struct cfi_rule *rule)
+static void set_add(struct slot *set, uint64_t key, const struct cfi_rule *rule)
 {
 	uint64_t words[RULE_WORDS];
-	struct slot *set = rule_set(key);
 	atomic_store_explicit(&set[1].check, atomic_load_explicit(&set[0].check, memory_order_relaxed),
 			      memory_order_relaxed);
 	for (unsigned i = 0; i < RULE_WORDS; i++) {
@@ -103,6 +111,29 @@ static void cache_add(uint64_t key, const struct cfi_rule *rule)
 	atomic_store_explicit(&set[0].check, rule_check(key, words), memory_order_relaxed);
 	for (unsigned i = 0; i < RULE_WORDS; i++)
 		atomic_store_explicit(&set[0].words[i], words[i], memory_order_relaxed);
+}
+
+static void cache_add(uint64_t key, const struct cfi_rule *rule)
+{
+	unsigned bits = atomic_load_explicit(&cache_bits, memory_order_relaxed);
+	unsigned added = atomic_load_explicit(&cache_added, memory_order_relaxed) + 1;
+	/* What is counted twice or not at all, by two threads at once, only makes it grow a little sooner or later. */
+	bool grows = added > 1u << bits && bits < BITS_LAST;
+	atomic_store_explicit(&cache_added, grows ? 0 : added, memory_order_relaxed);
+	if (grows)
+		atomic_compare_exchange_strong(&cache_bits, &(unsigned){bits}, bits + 1);
+	set_add(rule_set(key, bits + grows), key, rule);
+}
+
+static bool cache_find(uint64_t key, struct cfi_rule *rule)
+{
+	unsigned bits = atomic_load_explicit(&cache_bits, memory_order_relaxed);
+	if (set_find(rule_set(key, bits), key, rule))
+		return true;
+	if (bits == BITS_FIRST || !set_find(rule_set(key, bits - 1), key, rule))
+		return false;
+	cache_add(key, rule);
+	return true;
 }
 
 /* Blocks of addresses share the cache with single ones. Their sizes, and what makes their keys others than addresses'. */

@@ -392,6 +392,34 @@ static void a_frame_whose_memory_was_just_given_back_is_passed_over(void **state
 	assert_int_equal(code_record(thread->python[0].code)->first_line, 1);
 }
 
+/* A frame on the chunk that the state names is there; its code may be gone all the same. */
+static void a_frame_on_the_stack_of_frames_whose_code_was_just_given_back_is_passed_over(void **state)
+{
+	(void)state;
+	interpreter(11);
+	char *given = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(given != MAP_FAILED);
+	char *chunk = take(16384), *frame = chunk + 512, *caller = chunk + 256;
+	char *cframes = take(1024), *below = take(1024), *thread_state = take(4096);
+	uintptr_t code = make_code("leaf", "file", 2);
+	memcpy(given, (const void *)code, python.at.code_size);
+	put(chunk, 8, 16384);
+	put(thread_state, python.at.state_chunk, (uintptr_t)chunk);
+	put(thread_state, python.at.state_chunk + 8, (uintptr_t)chunk + 1024);
+	put(caller, python.at.frame_code, make_code("caller", "file", 1));
+	put(frame, python.at.frame_code, (uintptr_t)given);
+	put(frame, python.at.frame_previous, (uintptr_t)caller);
+	caller[python.at.frame_entry] = frame[python.at.frame_entry] = 1;
+	put(cframes, python.at.cframe_frame, (uintptr_t)frame);
+	put(cframes, python.at.cframe_previous, (uintptr_t)below);
+	put(below, python.at.cframe_frame, (uintptr_t)caller);
+	put(thread_state, python.at.state_cframe, (uintptr_t)cframes);
+	assert_int_equal(python_frames(thread, (uintptr_t)thread_state, NULL, 0), 2);
+	munmap(given, 4096);
+	assert_int_equal(python_frames(thread, (uintptr_t)thread_state, NULL, 0), 1);
+	assert_int_equal(code_record(thread->python[0].code)->first_line, 1);
+}
+
 /* Whatever words a thread state is made of, nothing is read that is not there. */
 static void garbage_is_survived_by_every_version(void **state)
 {
@@ -515,6 +543,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(damaged_chains_end_where_the_damage_is),
 	cmocka_unit_test(a_cycle_ends),
 	cmocka_unit_test(a_frame_whose_memory_was_just_given_back_is_passed_over),
+	cmocka_unit_test(a_frame_on_the_stack_of_frames_whose_code_was_just_given_back_is_passed_over),
 	cmocka_unit_test(garbage_is_survived_by_every_version),
 	cmocka_unit_test(the_interpreters_own_table_is_checked),
 	cmocka_unit_test(symbols_are_found_where_the_loader_finds_them),
