@@ -188,8 +188,6 @@ bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct pyth
 
 /* python_memo.c. The entry for a frame of the stack being walked, with what is known of it; NULL: no room. */
 struct python_memo *python_memo_take(struct agent_thread *thread, uintptr_t frame, uintptr_t code);
-/* Whether the stack before had that frame with that code near its leaf. */
-bool python_memo_knows(const struct agent_thread *thread, uintptr_t frame, uintptr_t code);
 
 /* python_code.c. 0 where there is no room; PYTHON_SHIM for the interpreter's own frame around an __init__ (3.13 on). */
 #define PYTHON_SHIM UINT32_MAX

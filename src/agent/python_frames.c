@@ -197,20 +197,18 @@ static bool is_on_chunk(uintptr_t state, uintptr_t frame)
 
 /*
  * 3.11's current frame may be one that was taken off the stack of frames: its memory, and that of its code, may have been given
- * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample; not
- * where the interpreter itself says that the chunk is there, and for its code not where the sample before had both.
+ * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample; for the
+ * frame itself not where the interpreter says that its chunk is there.
  */
-static bool is_still_there(struct agent_thread *thread, uintptr_t state, uintptr_t frame)
+static bool is_still_there(uintptr_t state, uintptr_t frame)
 {
 	if (python.at.minor != 11)
 		return true;
 	if (!python_readable(frame, python.at.frame_size))
 		return false;
-	bool on_chunk = is_on_chunk(state, frame);
-	if (!on_chunk && !guard_ask(frame + python.at.frame_code))
+	if (!is_on_chunk(state, frame) && !guard_ask(frame + python.at.frame_code))
 		return false;
-	uintptr_t code = frame_code(frame);
-	return (on_chunk && python_memo_knows(thread, frame, code)) || guard_ask(code);
+	return guard_ask(frame_code(frame));
 }
 
 static void walk_cframes(struct walk *walk, uintptr_t state)
@@ -220,7 +218,7 @@ static void walk_cframes(struct walk *walk, uintptr_t state)
 	if (!cframe_readable(cframe))
 		return;
 	uintptr_t frame = python_word(cframe + python.at.cframe_frame);
-	uintptr_t next = is_still_there(walk->thread, state, frame) ? walk_call(walk, cframe, frame) : 0;
+	uintptr_t next = is_still_there(state, frame) ? walk_call(walk, cframe, frame) : 0;
 	uintptr_t expected = frame_before(cframe, &before);
 	/* A call that was cut at the most has no end to know it by. */
 	if (before && next != expected && walk->count < WIRE_STACK_MAX) {

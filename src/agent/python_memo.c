@@ -54,15 +54,6 @@ static const struct python_memo *find(struct agent_thread *thread, uintptr_t fra
 	return NULL;
 }
 
-bool python_memo_knows(const struct agent_thread *thread, uintptr_t frame, uintptr_t code)
-{
-	const struct python_memo *last = thread->memos[!thread->memo_turn];
-	for (unsigned i = 0; i < thread->memo_last && i < MEMO_AHEAD; i++)
-		if (last[i].frame == frame)
-			return last[i].code == code && last[i].print && last[i].second == python_second_now();
-	return false;
-}
-
 struct python_memo *python_memo_take(struct agent_thread *thread, uintptr_t frame, uintptr_t code)
 {
 	if (thread->memo_count == PYTHON_MEMOS)
