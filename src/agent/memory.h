@@ -131,7 +131,10 @@ void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, u
 void exact_freed(struct memory_thread *self, const void *at);
 
 /* memory_site.c. NULL: no room. */
-struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind);
+enum {
+	SITE_OUTER_FRAMES = 12
+}; /* that a stack has when there are too many; `outer`: the node of that many, 0: not known */
+struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind, wire_id outer);
 struct wire_site *site_mirror(struct memory_thread *self, struct wire_site *principal);
 void site_forget(struct memory_thread *self);
 void site_restart(void); /* of a file */

@@ -321,7 +321,7 @@ void memory_put_back(struct memory_thread *self, const void *at, enum memory_tak
 
 wire_id memory_mapped(struct memory_thread *self, int64_t bytes, unsigned kind, const struct memory_caller *caller)
 {
-	struct wire_site *site = site_find(self, stack_node(self, caller), kind);
+	struct wire_site *site = site_find(self, stack_node(self, caller), kind, 0);
 	if (!site) {
 		atomic_fetch_add_explicit(&memory.wire->lost_calls, 1, memory_order_relaxed);
 		return 0;

@@ -11,8 +11,7 @@
 enum {
 	FIRST = 256,
 	MOST = 1 << 20,
-	SITES_MOST = 120000, /* of the process, with their whole stacks: 37 MiB */
-	OUTER_FRAMES = 12    /* that a stack has beyond that */
+	SITES_MOST = 120000 /* of the process, with their whole stacks: 37 MiB */
 };
 
 static _Atomic uint32_t count;
@@ -85,16 +84,16 @@ static struct wire_site *add(struct memory_thread *self, uint64_t key, const str
 /* The outermost frames of a stack: a program with more stacks than can be told apart still has its sites. */
 static wire_id outer_frames(wire_id node)
 {
-	wire_id ring[OUTER_FRAMES];
+	wire_id ring[SITE_OUTER_FRAMES];
 	unsigned depth = 0;
 	const struct wire_node *at;
 	for (wire_id next = node; next && depth < WIRE_STACK_MAX; next = at->parent) {
 		at = file_at(next);
 		if (!at)
 			break;
-		ring[depth++ % OUTER_FRAMES] = next;
+		ring[depth++ % SITE_OUTER_FRAMES] = next;
 	}
-	return depth > OUTER_FRAMES ? ring[depth % OUTER_FRAMES] : node;
+	return depth > SITE_OUTER_FRAMES ? ring[depth % SITE_OUTER_FRAMES] : node;
 }
 
 static struct wire_site *look_up(const struct memory_thread *self, uint64_t key)
@@ -102,7 +101,7 @@ static struct wire_site *look_up(const struct memory_thread *self, uint64_t key)
 	return self->sites ? place_of(self->sites, self->site_mask, key)->site : NULL;
 }
 
-struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind)
+struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind, wire_id outer)
 {
 	if (self->last_key == ((uint64_t)node << 8 | kind))
 		return self->last_site;
@@ -113,7 +112,7 @@ struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned k
 		return found;
 	}
 	if (atomic_load_explicit(&count, memory_order_relaxed) >= SITES_MOST) {
-		node = outer_frames(node);
+		node = outer ? outer : outer_frames(node);
 		atomic_fetch_add_explicit(&memory.wire->truncated, 1, memory_order_relaxed);
 		found = look_up(self, (uint64_t)node << 8 | kind);
 		if (found)

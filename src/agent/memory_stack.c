@@ -401,9 +401,14 @@ static __attribute__((noinline)) struct wire_site *look(struct memory_thread *se
 							unsigned kind)
 {
 	int saved = errno;
-	struct wire_site *site = site_find(self, walk_all(self, caller), kind);
-	if (site)
-		memo_keep(self->stack, caller, kind, site);
+	struct memory_stack *stack = self->stack;
+	wire_id node = walk_all(self, caller);
+	/* What the steps have of its outermost frames saves looking for them. */
+	bool is_laid = stack->steps > SITE_OUTER_FRAMES && stack->step[stack->steps - 1].node == node;
+	struct wire_site *site = site_find(self, node, kind, is_laid ? stack->step[SITE_OUTER_FRAMES - 1].node : 0);
+	/* Most stacks that are seen once are not seen again. */
+	if (site && site->node == node && site->allocated_calls)
+		memo_keep(stack, caller, kind, site);
 	errno = saved;
 	return site;
 }
@@ -412,7 +417,7 @@ struct wire_site *stack_site(struct memory_thread *self, const struct memory_cal
 {
 	struct memory_stack *stack = self->stack;
 	if (__builtin_expect(!make_ready(stack, self->thread), 0))
-		return site_find(self, memory.blind, kind);
+		return site_find(self, memory.blind, kind, 0);
 	struct wire_site *site = memo_find(stack, caller, kind);
 	return __builtin_expect(site != NULL, 1) ? site : look(self, caller, kind);
 }
