@@ -13,7 +13,7 @@ from method import adjacent_pairs, budget, ratios, run_timed, spread_text, table
 SYSTEM_PYTHON = "/usr/bin/python3"
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 SAMPLED_MOST = 1.10
-EXACT_MOST = {"malloc": 5, "Python": 2, "pandas": 1.5}
+EXACT_MOST = {"malloc": 5, "Python": 2, "pandas": 1.5}  # nothing was promised for an import
 FILE_PART = 20  # heaptrack's file is to be at least that many times as large
 
 
@@ -22,14 +22,16 @@ def script(name):
 
 
 def workloads(bench):
-    """Name → command. About a second each, bare, on a machine of today."""
+    """Name → command. About a second each, bare, on a machine of today; pandas is given five, as its import, half a second in which
+    nearly every stack is new, is also asked by itself."""
     shorter = 4 if bench.quick else 1
     found = {
         "malloc": [bench.work("mem_malloc"), str(16000 // shorter)],
         "Python": [SYSTEM_PYTHON, script("mem_python.py"), str(20 // shorter)],
     }
     if subprocess.run([SYSTEM_PYTHON, "-c", "import pandas"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-        found["pandas"] = [SYSTEM_PYTHON, script("mem_pandas.py"), str(max(1, 12 // shorter))]
+        found["pandas"] = [SYSTEM_PYTHON, script("mem_pandas.py"), str(120 // shorter)]
+        found["import pandas"] = [SYSTEM_PYTHON, "-c", "import pandas"]
     else:
         print("left out: pandas (Debian package python3-pandas is not installed)")
     return found
@@ -66,6 +68,8 @@ def tools(bench):
 
 
 def limit_of(tool, name):
+    if name not in EXACT_MOST:
+        return None
     return SAMPLED_MOST if tool == "sampled" else EXACT_MOST[name] if tool == "exact" else None
 
 
@@ -92,8 +96,8 @@ def judge(name, entry, sizes):
     """A line per limit: kept or missed."""
     lines = []
     for tool in ("sampled", "exact"):
-        value = median(entry[f"{tool}, cpu"]["ratio"])
-        lines.append((name, tool, budget(value, limit_of(tool, name), "{:.2f}")))
+        value, most = median(entry[f"{tool}, cpu"]["ratio"]), limit_of(tool, name)
+        lines.append((name, tool, budget(value, most, "{:.2f}") if most else f"{value:.2f}"))
     if "heaptrack" in sizes and sizes["exact"]:
         part = sizes["heaptrack"] / sizes["exact"]
         lines.append((name, "file", f"heaptrack's is {part:.1f} times as large (wanted: {FILE_PART})"))

@@ -41,9 +41,9 @@ def down(depth, function):
 
 
 def main():
-    root, total = build(9), 0
+    root, total, depth = build(9), 0, int(sys.argv[2]) if len(sys.argv) > 2 else 15
     for i in range(int(sys.argv[1])):
-        total ^= down(15, lambda i=i: root.walk(i))
+        total ^= down(depth, lambda i=i: root.walk(i))
     return total
 
 

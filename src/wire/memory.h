@@ -57,7 +57,8 @@
  * Temporary: freed before the next allocation of the thread that allocated it. Not what realloc replaces.
  *
  * Lifetimes count freed blocks (calls, rounded), sizes allocated ones, up to UINT32_MAX; see wire_size_bucket and
- * wire_lifetime_bucket. What is still live is in no lifetime.
+ * wire_lifetime_bucket. What is still live is in no lifetime. In exact mode a dense row of events does not read the clock for each:
+ * a lifetime is off by a few microseconds then, and after a pause up to seven events of a thread are dated before it.
  *
  * Over time. course[i] is live bytes from course_start_ns + i * course_step_ns for course_step_ns. When the last is over, neighbours
  * are merged and the step doubles. `most` and `last` are the highest in that time and that at its end, plus 1; 0: nothing was

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import OK
+from harness import OK, query
 
 PYTHONS = ["/usr/bin/python3", *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")))]
 PYTHON_IDS = [path.split("/")[-3] if "pyenv" in path else "system" for path in PYTHONS]
@@ -197,3 +197,67 @@ def test_an_allocator_that_is_put_in_the_place_of_ours_is_told(pitot, tmp_path):
     assert not process["python_seen"] and "small blocks are not counted" in process["note"]
     for kind in ("term", "md"):
         assert "small blocks are not counted" in " ".join(pitot("report", "--format", kind).out.split())
+
+
+# Every block of a size of its own, by the same function from several lines in turns, at depths by other lines, and by functions whose
+# code objects follow each other at one address.
+PLACES = """
+def leaf():
+    return bytes(5000)
+
+def turn():
+    for _ in range(3):
+        leaf()
+    leaf()
+
+def sink(depth):
+    if depth == 0:
+        return bytes(7000)
+    if depth % 2:
+        return sink(depth - 1)
+    return sink(depth - 1)
+
+def made(number):
+    names = {}
+    exec(f"def made_{number}():\\n    return bytes({9000 + number})\\n", names)
+    for _ in range(4):
+        names[f"made_{number}"]()
+
+for number in range(200):
+    turn()
+    sink(number % 9)
+    made(number % 3)
+"""
+
+
+SITES = """
+WITH RECURSIVE up (site, calls, stack_id, parent_id, frame_id, depth) AS (
+    SELECT site.id, calls, stack.id, parent_id, frame_id, 0 FROM memory_site AS site JOIN stack ON stack.id = site.stack_id
+    WHERE site.kind = 'python' AND calls > 0 AND allocated_bytes = calls * ?
+    UNION ALL SELECT site, calls, stack.id, stack.parent_id, stack.frame_id, depth + 1 FROM up JOIN stack ON stack.id = up.parent_id)
+SELECT site, calls, function, line FROM up JOIN frame ON frame.id = frame_id WHERE kind = 'python' ORDER BY site, depth DESC
+"""
+
+
+def calls_of(pitot, bytes_, function):
+    """Calls of all sites with blocks of that size, by the lines that the function has in their stacks."""
+    stacks = {}
+    for site, calls, name, line in query(pitot.only_run_file(), SITES, 33 + bytes_):
+        stacks.setdefault((site, calls), []).extend([line] if name == function else [])
+    found = {}
+    for (_site, calls), lines in stacks.items():
+        found[tuple(lines)] = found.get(tuple(lines), 0) + calls
+    return found
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=PYTHON_IDS)
+def test_every_call_is_counted_where_it_was_made(pitot, python):
+    pitot("run", "--quiet", "--no-report", "--memory=exact", "--", python, pitot.write("places.py", PLACES), status=OK)
+    assert calls_of(pitot, 5000, "turn") == {(7,): 600, (8,): 200}
+    wanted = {tuple(14 if left % 2 else 15 for left in range(depth, 0, -1)) + (12,): depth for depth in range(9)}
+    assert calls_of(pitot, 7000, "sink") == {
+        lines: sum(number % 9 == depth for number in range(200)) for lines, depth in wanted.items()
+    }
+    for number in range(3):
+        wanted = {(2,): 4 * sum(one % 3 == number for one in range(200))}
+        assert calls_of(pitot, 9000 + number, f"made_{number}") == wanted
