@@ -10,6 +10,7 @@ const program = path.join(build, "pitot");
 // A history with the runs a and b and a file that is none.
 async function withServer(work, more = []) {
 	const history = path.join(folder, "served");
+	fs.rmSync(history, { recursive: true, force: true });
 	fs.mkdirSync(history, { recursive: true });
 	for (const name of ["a.pitot", "b.pitot", ...more]) fs.copyFileSync(file(name), path.join(history, name));
 	fs.writeFileSync(path.join(history, "noise.pitot"), Buffer.alloc(9000, "<b>x</b>"));

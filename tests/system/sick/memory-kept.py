@@ -1,5 +1,5 @@
 # args: --memory=exact
-# A service that frees all but every tenth of its blocks, needs a large one, and then has little to do.
+# A service that frees all but every tenth of its blocks, needs a large one, computes a little, and then has little to do.
 import ctypes
 import time
 
@@ -24,4 +24,5 @@ for i, block in enumerate(blocks):
 # Too large for the holes: memory grows although most of it is free.
 large = filled(LARGE)
 assert LIBC.pitot_agent_snapshot() > 0
+assert sum(i % 7 for i in range(2_000_000))
 time.sleep(0.5)
