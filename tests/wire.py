@@ -45,12 +45,13 @@ MODULE_RECORD = struct.Struct("=HHI QQQ IHB32s5x")
 CODE_RECORD = struct.Struct("=HHI Ii HHI")
 NODE = struct.Struct("=IBBHQ")
 SAMPLE = struct.Struct("=QIIII")
-SITE = struct.Struct("=III B3x QQ qq QQ qq IIii ddd dddd dddd Q 16I 16I")
+SITE = struct.Struct("=III B3x QQ qq IIII 64s 64s QQ qq ii ddd dddd dddd")
 SITE_FIELDS = (
-    "node thread principal kind allocated_bytes allocated_calls live_bytes live_calls temporary_bytes temporary_calls "
-    "peak_bytes peak_calls peak_number samples live_samples peak_samples variance live_variance peak_variance "
-    "snapshot_y snapshot_sum_y snapshot_sum_xy snapshot_sum_yy chunk_y chunk_sum_y chunk_sum_xy chunk_sum_yy writer"
+    "node thread principal kind allocated_bytes allocated_calls live_bytes live_calls peak_number writer number samples "
+    "sizes lifetimes temporary_bytes temporary_calls peak_bytes peak_calls live_samples peak_samples variance live_variance "
+    "peak_variance snapshot_y snapshot_sum_y snapshot_sum_xy snapshot_sum_yy chunk_y chunk_sum_y chunk_sum_xy chunk_sum_yy"
 ).split()
+SITES_FROM = 48  # bytes of a chunk before its first site
 COURSE_STEPS = 512
 MEMORY_RECORD = struct.Struct("=Q QQ II Q qqQ II 16q QQ QQQ QQQ QQ Q II QQdd QQdd QQQ")
 MEMORY_FIELDS = (
@@ -124,11 +125,10 @@ class Image:
                     {"mono_ns": mono_ns, "node": node, "weight_ns": weight_ns, "flags": flags, "task": task, "thread": owner}
                 )
         elif kind == SITES:
-            for at in range(start, start + used, SITE.size):
-                fields = SITE.unpack_from(self.content, at)
-                site = dict(zip(SITE_FIELDS, fields))
-                site["sizes"] = fields[len(SITE_FIELDS) : len(SITE_FIELDS) + 16]
-                site["lifetimes"] = fields[len(SITE_FIELDS) + 16 :]
+            for at in range(start + SITES_FROM, start + used, SITE.size):
+                site = dict(zip(SITE_FIELDS, SITE.unpack_from(self.content, at)))
+                for name in ("sizes", "lifetimes"):
+                    site[name] = struct.unpack("=16I", site[name])
                 self.sites[at // UNIT] = site
         else:
             raise Damaged(f"{self.path}: chunk of kind {kind}")

@@ -153,7 +153,7 @@ static struct wire_chunk *claim(uint32_t pages, enum wire_chunk_kind kind, wire_
 	struct wire_chunk *chunk = (struct wire_chunk *)((char *)header + (size_t)first * WIRE_PAGE);
 	chunk->pages = pages;
 	chunk->owner = owner;
-	atomic_store(&chunk->used, 0);
+	atomic_store(&chunk->used, kind == WIRE_SITES ? WIRE_SITES_FROM : 0);
 	/* The kind last: without it the page counts as empty. */
 	__atomic_store_n(&chunk->kind, kind, __ATOMIC_RELEASE);
 	return chunk;
@@ -175,7 +175,7 @@ static void *reserve(wire_id owner, struct wire_chunk **chunk, enum wire_chunk_k
 	if (!current)
 		return NULL;
 	*chunk = current;
-	return current + 1;
+	return (char *)(current + 1) + atomic_load_explicit(&current->used, memory_order_relaxed);
 }
 
 static void publish(struct wire_chunk *chunk, uint32_t bytes)

@@ -36,7 +36,7 @@ static struct {
 	_Atomic uint64_t chunk_due_ns;
 } states = {.turning = ATOMIC_FLAG_INIT};
 
-void *memory_map(size_t bytes)
+void *memory_reserve(size_t bytes)
 {
 	void *at = sys_map_private(bytes);
 	if (!at)
@@ -49,7 +49,13 @@ void *memory_map(size_t bytes)
 			break;
 		}
 	}
-	if (memory.wire)
+	return at;
+}
+
+void *memory_map(size_t bytes)
+{
+	void *at = memory_reserve(bytes);
+	if (at && memory.wire)
 		atomic_fetch_add(&memory.wire->own_bytes, bytes);
 	return at;
 }
@@ -64,7 +70,7 @@ bool memory_is_own(uintptr_t at)
 	return false;
 }
 
-void memory_unmap(void *at, size_t bytes)
+void memory_unreserve(void *at, size_t bytes)
 {
 	for (unsigned i = 0; i < OWN_MOST; i++)
 		if (atomic_load_explicit(&own[i].start, memory_order_relaxed) == (uintptr_t)at) {
@@ -73,6 +79,11 @@ void memory_unmap(void *at, size_t bytes)
 			break;
 		}
 	sys_unmap(at, bytes);
+}
+
+void memory_unmap(void *at, size_t bytes)
+{
+	memory_unreserve(at, bytes);
 	if (memory.wire)
 		atomic_fetch_sub(&memory.wire->own_bytes, bytes);
 }
@@ -236,8 +247,8 @@ static void each_site(void (*visit)(struct wire_site *site, enum wire_turn turn,
 	for (uint32_t page = 1; page < pages && page < used;) {
 		struct wire_chunk *chunk = (struct wire_chunk *)((char *)header + (size_t)page * WIRE_PAGE);
 		if (chunk->kind == WIRE_SITES) {
-			struct wire_site *site = (struct wire_site *)(chunk + 1);
-			uint32_t count = atomic_load(&chunk->used) / sizeof(*site);
+			struct wire_site *site = (struct wire_site *)((char *)(chunk + 1) + WIRE_SITES_FROM);
+			uint32_t count = (atomic_load(&chunk->used) - WIRE_SITES_FROM) / sizeof(*site);
 			for (uint32_t i = 0; i < count; i++)
 				visit(&site[i], turn, x);
 		}

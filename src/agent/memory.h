@@ -6,7 +6,7 @@
  *	memory_event.c      an allocation or a free becomes counts: sites, peak, course; memory_exact.c the same where all are recorded
  *	memory_count.h      the counts
  *	memory_site.c       (stack, kind) -> site of the calling thread
- *	memory_block.h      address -> site and size, of all threads
+ *	memory_block.h      address -> site and size, of all threads; memory_kept.c the same of sampled blocks
  *	memory_stack.c      the stack of the caller, for the most part the one before
  *	memory_python.c     the same for Python frames; memory_line.c their lines; memory_memo.c calls that come again
  *	memory_draw.c       how far it is to the next sample, and what it stands for
@@ -107,7 +107,8 @@ void memory_allocated(struct memory_thread *self, const void *at, size_t bytes, 
 void memory_freed(struct memory_thread *self, const void *at);
 /* realloc: the old block is taken out before, and put back where the call failed. */
 struct memory_block {
-	uint64_t site, born, bytes;
+	struct wire_site *site;
+	uint64_t born, bytes; /* born: as block_born says */
 };
 enum memory_taken { MEMORY_NOT_TAKEN, MEMORY_UNKNOWN, MEMORY_TAKEN };
 enum memory_taken memory_take(struct memory_thread *self, const void *at, struct memory_block *out);
@@ -144,7 +145,13 @@ bool block_add(const void *at, const struct memory_block *block);
 bool block_take(const void *at, struct memory_block *out);
 bool block_peek(const void *at, struct memory_block *out);
 bool block_watch(const void *at); /* its taking will be counted in memory.codes_freed; false: it is not there */
-bool block_begin(bool is_wide);   /* of a file; blocks begin at multiples of 16, as libc's do, and not of 8 */
+/* memory_kept.c: the same, where only sampled blocks are known. */
+void kept_begin(void);
+bool kept_add(const void *at, const struct memory_block *block);
+bool kept_take(const void *at, struct memory_block *out);
+bool kept_peek(const void *at, struct memory_block *out);
+bool block_begin(bool is_wide); /* of a file; blocks begin at multiples of 16, as libc's do, and not of 8 */
+bool block_enter_site(struct wire_site *site); /* whose blocks are to be known */
 /* Sampled mode: how many blocks there may be at addresses like this one; 255 stays. NULL is always one of them, so that whoever asks
  * here need not ask for that. */
 enum { BLOCK_FILTER = 1 << 13 };
@@ -316,6 +323,9 @@ static inline void memory_without(struct memory_thread *self, struct memory_oute
 /* Memory of the agent's own that children do not get; NULL: none. */
 void *memory_map(size_t bytes);
 void memory_unmap(void *at, size_t bytes);
+/* The same for addresses of which little is going to be used. */
+void *memory_reserve(size_t bytes);
+void memory_unreserve(void *at, size_t bytes);
 bool memory_is_own(uintptr_t at);
 
 #endif

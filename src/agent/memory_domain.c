@@ -251,7 +251,21 @@ static const struct python_allocator ours[DOMAINS] = {
 	{NULL, object_malloc, object_calloc, object_realloc, object_free},
 };
 
+/* Where every event is recorded, none passes by the short way. */
+static const struct python_allocator exact[DOMAINS] = {
+	{NULL, raw_malloc_rest, raw_calloc_rest, raw_realloc, raw_free_rest},
+	{NULL, mem_malloc_rest, mem_calloc_rest, mem_realloc, mem_free_rest},
+	{NULL, object_malloc_rest, object_calloc_rest, object_realloc, object_free_rest},
+};
+
 static const struct python_allocator typed = {NULL, typed_malloc, typed_calloc, typed_realloc, typed_free};
+
+static const struct python_allocator *our_allocator(int domain)
+{
+	if (domain == OBJECT && type_is_wanted())
+		return &typed;
+	return memory.period_bytes ? &ours[domain] : &exact[domain];
+}
 
 /* The interpreter's functions, and the type of types. All but the first two may be missing. */
 enum symbol { GET, SET, GET_ARENAS, SET_ARENAS, NAME, TYPE, IS_INITIALIZED, SYMBOLS };
@@ -313,7 +327,7 @@ static void expect_layers(void *const *symbols)
 	memcpy(&plan.set, &symbols[SET], sizeof(plan.set));
 	memcpy(&plan.is_initialized, &symbols[IS_INITIALIZED], sizeof(plan.is_initialized));
 	for (int domain = RAW; domain < DOMAINS; domain++)
-		plan.ours[domain] = domain == OBJECT && type_is_wanted() ? &typed : &ours[domain];
+		plan.ours[domain] = our_allocator(domain);
 	layer_begin(&plan);
 	atomic_store(&memory.python_waits, true);
 }
@@ -332,7 +346,7 @@ static void hook(void *const *symbols, bool is_up)
 	}
 	hook_arenas(symbols, is_up);
 	for (int domain = RAW; domain < DOMAINS; domain++)
-		set(domain, domain == OBJECT && type_is_wanted() ? &typed : &ours[domain]);
+		set(domain, our_allocator(domain));
 	type_found((uintptr_t)symbols[TYPE]);
 	tell();
 	if (!is_up)

@@ -30,6 +30,7 @@ static double natural_log(double value)
 		exponent--;
 	}
 	double t = (mantissa - 1) / (mantissa + 1), tt = t * t, sum = 0;
+#pragma GCC unroll 8
 	for (int i = 15; i >= 1; i -= 2)
 		sum = sum * tt + 1.0 / i;
 	return exponent * 0.69314718055994531 + 2 * t * sum;
@@ -53,7 +54,12 @@ double draw_probability(uint64_t bytes, uint64_t period)
 		x /= 2;
 		halvings++;
 	}
-	double less = -x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6 * (1 - x / 7))))));
+	/* Products, not quotients: a division takes as long as five of them. */
+	double series = 1;
+#pragma GCC unroll 6
+	for (int i = 7; i >= 2; i--)
+		series = 1 - x * (1.0 / i) * series;
+	double less = -x * series;
 	for (; halvings > 0; halvings--)
 		less *= 2 + less;
 	return -less;

@@ -7,6 +7,7 @@
  * A program's signal handler may interrupt a hook and allocate: that is counted in the totals, and in no site. `inside` has where
  * on the stack the hook was, so that one that was left by a jump is known: whoever comes from further up was not called by it.
  */
+#include "agent/memory_block.h"
 #include "agent/memory_count.h"
 #include "agent/sys.h"
 
@@ -150,9 +151,7 @@ static void record_block(struct memory_thread *self, const void *at, size_t byte
 {
 	uint64_t now = tick_ns();
 	struct wire_site *site = stack_site(self, caller, kind);
-	struct memory_block block = {.born = now, .bytes = bytes};
-	if (site)
-		block.site = file_id(site);
+	struct memory_block block = {.site = site, .born = block_born(now), .bytes = bytes};
 	if (!site || !block_add(at, &block)) {
 		atomic_fetch_add_explicit(&memory.wire->lost_calls, 1, memory_order_relaxed);
 		return;
@@ -229,9 +228,7 @@ void memory_allocated(struct memory_thread *self, const void *at, size_t bytes, 
 static void lose_block(struct memory_thread *self, const struct memory_block *block, bool is_temporary)
 {
 	uint64_t now = tick_ns();
-	struct wire_site *site = file_at((wire_id)block->site);
-	if (!site)
-		return;
+	struct wire_site *site = block->site;
 	struct worth worth = worth_of(block->bytes, site->kind);
 	if (is_small_block(site, block->bytes))
 		self->small_bytes -= (int64_t)block->bytes;
@@ -242,7 +239,7 @@ static void lose_block(struct memory_thread *self, const struct memory_block *bl
 		return;
 	}
 	site_loses(site, &worth);
-	site_ends(site, &worth, now > block->born ? now - block->born : 0, is_temporary);
+	site_ends(site, &worth, block_age(block, now), is_temporary);
 }
 
 static void count_freed(struct memory_thread *self, const struct memory_block *block)

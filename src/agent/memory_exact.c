@@ -53,12 +53,12 @@ static __attribute__((noinline)) void lose_call(void)
 	atomic_fetch_add_explicit(&memory.wire->lost_calls, 1, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) struct block_entry *make_entry(const void *at)
+static __attribute__((noinline)) uint64_t *make_word(const void *at)
 {
 	int saved = errno;
-	struct block_entry *entry = block_make(at);
+	uint64_t *word = block_make(at);
 	errno = saved;
-	return entry;
+	return word;
 }
 
 static __attribute__((noinline)) void take_resident(struct memory_thread *self, int64_t live, uint64_t now)
@@ -69,16 +69,15 @@ static __attribute__((noinline)) void take_resident(struct memory_thread *self, 
 	errno = saved;
 }
 
-static inline void add_block(struct memory_thread *self, size_t bytes, struct block_entry *entry,
-			     struct wire_site *site)
+static inline void add_block(struct memory_thread *self, size_t bytes, uint64_t *word, struct wire_site *site)
 {
 	uint64_t now = event_now(self);
-	if (__builtin_expect(!site || !entry, 0)) {
+	if (__builtin_expect(!site || !word, 0)) {
 		lose_call();
 		return;
 	}
 	struct worth worth = {.bytes = bytes, .calls = 1, .whole = 1};
-	block_write(entry, file_id(site), bytes, now);
+	block_write(word, &(struct memory_block){site, block_born(now), bytes});
 	site_gains(site, &worth, bytes);
 	if (is_small_block(site, bytes))
 		self->small_bytes += (int64_t)bytes;
@@ -100,11 +99,11 @@ void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, u
 	if (!enter(self, caller->sp))
 		return;
 	/* Most likely not in the cache, and there while the stack is looked at. */
-	struct block_entry *entry = block_find(at);
-	if (__builtin_expect(!entry, 0))
-		entry = make_entry(at);
-	__builtin_prefetch(entry, 1);
-	add_block(self, bytes, entry, stack_site(self, caller, kind));
+	uint64_t *word = block_find(at);
+	if (__builtin_expect(!word, 0))
+		word = make_word(at);
+	__builtin_prefetch(word, 1);
+	add_block(self, bytes, word, stack_site(self, caller, kind));
 	self->inside = 0;
 	if (__builtin_expect(atomic_load_explicit(&memory.python_waits, memory_order_relaxed), 0))
 		domain_hook_late();
@@ -113,9 +112,7 @@ void exact_allocated(struct memory_thread *self, const void *at, size_t bytes, u
 static inline void lose_block(struct memory_thread *self, const struct memory_block *block, bool is_temporary)
 {
 	uint64_t now = event_now(self);
-	struct wire_site *site = file_at((wire_id)block->site);
-	if (!site)
-		return;
+	struct wire_site *site = block->site;
 	struct worth worth = {.bytes = block->bytes, .calls = 1, .whole = 1};
 	if (is_small_block(site, block->bytes))
 		self->small_bytes -= (int64_t)block->bytes;
@@ -126,7 +123,7 @@ static inline void lose_block(struct memory_thread *self, const struct memory_bl
 		return;
 	}
 	site_loses(site, &worth);
-	site_ends(site, &worth, now > block->born ? now - block->born : 0, is_temporary);
+	site_ends(site, &worth, block_age(block, now), is_temporary);
 }
 
 void exact_freed(struct memory_thread *self, const void *at)
@@ -134,14 +131,14 @@ void exact_freed(struct memory_thread *self, const void *at)
 	struct memory_block block;
 	if (!agent_is_on())
 		return;
-	struct block_entry *entry = block_find(at);
+	uint64_t *word = block_find(at);
 	raise_by(&self->record->freed_calls, 1);
-	if (__builtin_expect(!entry || !entry->site_born, 0)) {
+	if (__builtin_expect(!word || !*word, 0)) {
 		atomic_fetch_add_explicit(&memory.wire->unknown_frees, 1, memory_order_relaxed);
 		return;
 	}
-	block_read(entry, &block);
-	block_clear(entry);
+	block_read(word, &block);
+	block_clear(word);
 	raise_by(&self->record->freed_bytes, block.bytes);
 	if (!enter(self, (uintptr_t)__builtin_frame_address(0)))
 		return;

@@ -4,18 +4,23 @@
  * The site of a call follows from where it is (ip, sp), from the words of the C stack that were read on the way when it was walked, and
  * from the Python frames. A memo has the site with all of that, so that a call is known again by comparisons and nothing else:
  *
- *	memo ── words ──────▶ words ─────▶ words         the allocator's callers up to the evaluation function; what called that, up
- *	  │                                              to the next one; and so on
- *	  └──── frame ──▶ frame ──▶ frame ──▶ frame      Python's, the innermost first
+ *	memo ── words ──────▶ words ─────▶ words         places on the C stack, the innermost first, and one sum of what was there
+ *	  │
+ *	  └──── frames ─────▶ frames                     Python's, the innermost first
  *
- * Memos that have callers in common share them. A frame is the same where it is at the same place, at an instruction of the same line
- * (and so of the same code): what it is further out is what its caller is.
+ * Both are kept in parts that are cut from the root, so that memos which have callers in common share all parts but the first ones, and
+ * little memory is looked at: the program wants the processor's caches for itself. A frame is the same where it is at the same place, at
+ * an instruction of the same line (and so of the same code): what it is further out is what its caller is.
+ *
+ * Allocations come in the order in which they came before: each memo names the one that followed it last, which is tried first. Its
+ * place is known before anything is read, so that the processor compares all of it at once instead of following one pointer
+ * after the other.
  *
  * A code object that is freed may give its place to another. Its block is marked when a frame of its is kept here, and the free of a
  * marked block makes every memo old (memory.codes_freed): it is walked once more. Code that is neither in a block that is
  * known nor in a loaded object is not kept.
  *
- * What is kept is never changed, and all forgotten when there is no more room.
+ * Parts are never changed, and all forgotten when there is no more room.
  */
 #include "agent/memory_stack.h"
 #include "agent/module.h"
@@ -25,61 +30,83 @@
 enum {
 	SETS = 2048, /* of memos */
 	WAYS = 2,
-	FRAMES = 8192,
-	FRAME_PLACES = 4 * FRAMES,
-	WORDS = 1 << 17,
-	WORD_PLACES = 4096,
-	PROBES = 8,
-	GROUP = 4,    /* words that are compared at once */
-	STRETCH = 128 /* words of one stretch at most */
+	ROOM = 1 << 17, /* words of memory, of all parts */
+	PARTS = 8192,
+	FRAMES = 8,  /* of a part */
+	PLACES = 20, /* of a part */
+	GROUP = 4,
+	FAR = (UINT16_MAX + 1) * sizeof(uintptr_t)
 };
+
+#define ANY ((1ULL << 56) - 1)
 
 /* The instruction says which code it is of. */
 struct memo_frame {
 	uintptr_t at;
 	uintptr_t first;
-	uint64_t span;
-	const struct memo_frame *caller;
-	uint64_t mark; /* whether an evaluation function's call begins with it (3.11); whose it is (later) */
+	uint64_t span : 56; /* of instructions, less 1; ANY: whatever it is */
+	uint64_t mark : 8;  /* whether an evaluation function's call begins with it (3.11); whose it is (later) */
 };
 
-/* What words of the stack were: the place and the value of each, in groups that are filled up with a word that never changes. */
+/* Parts are told apart by their bytes, so none of them is a gap. */
+struct memo_frames {
+	const struct memo_frames *outer;
+	uint64_t count;
+	struct memo_frame frame[FRAMES];
+};
+
+/* Places are in words from FAR before the end of the stack on. They come in groups: what is missing in the last is its last one again. */
 struct memo_words {
 	const struct memo_words *outer;
-	uint64_t groups;
-	uintptr_t pair[];
+	uint64_t count;
+	uint64_t sum;
+	uint16_t place[PLACES];
 };
+
+_Static_assert(sizeof(struct memo_words) == 64, "the words of a part are one line of the processor's cache");
 
 struct memo {
-	_Alignas(64) uintptr_t ip, sp, fp; /* fp 0: it does not matter */
+	_Alignas(64) uintptr_t ip;
+	uintptr_t sp, fp; /* fp 0: it does not matter */
 	uint32_t kind, codes_freed;
 	struct wire_site *site;
-	const struct memo_frame *frame;
+	const struct memo_frames *frames;
 	const struct memo_words *words;
+	struct memo *next; /* that came after it, the last time */
 };
 
+_Static_assert(sizeof(struct memo) == 64, "a memo is one line, too");
+
 struct stack_memos {
-	unsigned frames, words;
+	struct memo *last; /* that was found; never NULL */
+	unsigned used;     /* of `room` */
+	struct memo none;
 	struct memo memo[SETS][WAYS];
-	uint16_t frame_place[FRAME_PLACES]; /* plus 1; 0: none */
-	const struct memo_words *words_place[WORD_PLACES];
-	struct memo_frame frame[FRAMES];
-	uintptr_t word[WORDS];
+	const void *part[PARTS];
+	_Alignas(64) uintptr_t room[ROOM];
 };
+
+static void begin(struct stack_memos *memos)
+{
+	memos->used = 0;
+	memos->last = memos->none.next = &memos->none;
+}
 
 struct stack_memos *memo_new(void)
 {
-	return memory_map(sizeof(struct stack_memos));
+	struct stack_memos *memos = memory_map(sizeof(struct stack_memos));
+	if (memos)
+		begin(memos);
+	return memos;
 }
 
 void memo_forget(struct stack_memos *memos)
 {
-	if (!memos || !memos->frames)
+	if (!memos || !memos->used)
 		return;
-	memos->frames = memos->words = 0;
 	memset(memos->memo, 0, sizeof(memos->memo));
-	memset(memos->frame_place, 0, sizeof(memos->frame_place));
-	memset(memos->words_place, 0, sizeof(memos->words_place));
+	memset(memos->part, 0, sizeof(memos->part));
+	begin(memos);
 }
 
 static inline uint64_t mix(uint64_t hash, uint64_t value)
@@ -94,36 +121,61 @@ static inline size_t mark_offset(void)
 	return python.at.minor == 11 ? python.at.frame_entry : python.at.frame_owner;
 }
 
-/* Each is reached from the one before, which was found the same: so it is there. */
-static inline bool frames_hold(const struct memo_frame *kept, uintptr_t frame)
+/* Each is reached from the one before, which was found the same: so it is there. It is read at the place that is kept, and the
+ * compiler is not to know that this is where the one before leads: so nothing waits for what that says. */
+static inline bool frames_hold(const struct memo_frames *part, uintptr_t frame)
 {
 	const size_t previous = python.at.frame_previous, instruction = python.at.frame_instruction;
 	const size_t mark = mark_offset();
-	for (; kept; kept = kept->caller) {
-		const char *at = (const char *)frame; /* NOLINT(performance-no-int-to-ptr) */
-		if (kept->at != frame || *(const uintptr_t *)(at + instruction) - kept->first >= kept->span ||
-		    *(const uint8_t *)(at + mark) != kept->mark)
-			return false;
-		frame = *(const uintptr_t *)(at + previous);
-	}
+	for (; part; part = part->outer)
+		for (const struct memo_frame *kept = part->frame, *end = kept + part->count; kept < end; kept++) {
+			const char *at = (const char *)kept->at; /* NOLINT(performance-no-int-to-ptr) */
+			bool is_there = kept->at == frame;
+			__asm__("" : "+r"(is_there));
+			if (!is_there || *(const uint8_t *)(at + mark) != kept->mark ||
+			    *(const uintptr_t *)(at + instruction) - kept->first > kept->span)
+				return false;
+			frame = *(const uintptr_t *)(at + previous);
+		}
 	return frame == 0;
 }
 
-/* All of them lie above the stack pointer, which is what it was. A group is compared without a jump: those that come are hard to guess. */
-__attribute__((no_sanitize("address", "thread"))) static inline bool words_hold(const struct memo_words *words)
+static inline uint64_t turn(uint64_t value, unsigned bits)
 {
-	for (; words; words = words->outer) {
-		const uintptr_t *pair = words->pair;
-		for (uint64_t left = words->groups; left > 0; left--) {
-			uintptr_t differs = 0;
-#pragma GCC unroll 4
-			for (unsigned i = 0; i < GROUP; i++, pair += 2)
-				differs |= *(const stack_word *)pair[0] ^ pair[1];
-			if (differs)
-				return false;
-		}
+	return value << bits | value >> (64 - bits);
+}
+
+/* Of what is at the places, by which it is known again. Two return addresses that change do not make up for each other, in one word
+ * as little as in two. */
+__attribute__((no_sanitize("address", "thread"))) static inline uint64_t sum_words(const struct memo_words *part,
+										   uintptr_t high)
+{
+	const stack_word *word = (const stack_word *)(high - FAR); /* NOLINT(performance-no-int-to-ptr) */
+	uint64_t sum = 0;
+	for (const uint16_t *place = part->place, *end = place + part->count; place < end; place += GROUP) {
+		uint64_t first = word[place[0]] ^ turn(word[place[1]], 32);
+		uint64_t second = word[place[2]] ^ turn(word[place[3]], 32);
+		sum = turn(sum, 11) + first * 0x9E3779B97F4A7C15ULL + turn(second * 0xBF58476D1CE4E5B9ULL, 29);
 	}
+	return sum;
+}
+
+/* All of them lie above the stack pointer, which is what it was. */
+static inline bool words_hold(const struct memo_words *part, uintptr_t high)
+{
+	for (; part; part = part->outer)
+		if (sum_words(part, high) != part->sum)
+			return false;
 	return true;
+}
+
+static inline bool memo_holds(const struct memo *memo, const struct memory_caller *caller, unsigned kind,
+			      uintptr_t frame, uintptr_t high)
+{
+	return memo->ip == caller->ip && memo->sp == caller->sp && memo->kind == kind &&
+	       memo->codes_freed == atomic_load_explicit(&memory.codes_freed, memory_order_relaxed) &&
+	       (!memo->fp || memo->fp == caller->fp) && words_hold(memo->words, high) &&
+	       frames_hold(memo->frames, frame);
 }
 
 static inline struct memo *set_of(struct stack_memos *memos, const struct memory_caller *caller, uintptr_t frame)
@@ -138,50 +190,56 @@ static inline struct memo *set_of(struct stack_memos *memos, const struct memory
 
 _Static_assert(SETS == 1 << (64 - 53), "the hash gives as many bits as there are sets");
 
+static __attribute__((noinline)) struct wire_site *
+find_in_set(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind, uintptr_t frame)
+{
+	struct stack_memos *memos = stack->memos;
+	struct memo *memo = set_of(memos, caller, frame);
+	for (unsigned way = 0; way < WAYS; way++, memo++)
+		if (memo_holds(memo, caller, kind, frame, stack->high)) {
+			memos->last->next = memo;
+			memos->last = memo;
+			return memo->site;
+		}
+	return NULL;
+}
+
 struct wire_site *memo_find(struct memory_stack *stack, const struct memory_caller *caller, unsigned kind)
 {
 	struct stack_memos *memos = stack->memos;
 	uintptr_t frame = memos ? stack_frame(stack) : 0;
 	if (!frame)
 		return NULL;
-	uint32_t freed = atomic_load_explicit(&memory.codes_freed, memory_order_relaxed);
-	const struct memo *memo = set_of(memos, caller, frame);
-	for (unsigned way = 0; way < WAYS; way++, memo++)
-		if (memo->ip == caller->ip && memo->sp == caller->sp && memo->kind == kind &&
-		    memo->codes_freed == freed && (!memo->fp || memo->fp == caller->fp) &&
-		    frames_hold(memo->frame, frame) && words_hold(memo->words))
-			return memo->site;
-	return NULL;
+	struct memo *next = memos->last->next;
+	if (!memo_holds(next, caller, kind, frame, stack->high))
+		return find_in_set(stack, caller, kind, frame);
+	memos->last = next;
+	return next->site;
 }
 
 /* ---- what is kept */
 
-static bool is_equal(const struct memo_frame *a, const struct memo_frame *b)
+/* The part with these bytes; NULL: no room. */
+static const void *keep_part(struct stack_memos *memos, const void *like, size_t bytes)
 {
-	return a->at == b->at && a->first == b->first && a->span == b->span && a->caller == b->caller &&
-	       a->mark == b->mark;
-}
-
-static const struct memo_frame *keep_frame(struct stack_memos *memos, const struct memo_frame *like)
-{
-	uint64_t hash = mix(mix(like->at, like->first), (uintptr_t)like->caller);
-	uint16_t *place = NULL;
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		place = &memos->frame_place[((hash >> 49) + probe) & (FRAME_PLACES - 1)];
-		if (!*place)
-			break;
-		if (is_equal(&memos->frame[*place - 1], like))
-			return &memos->frame[*place - 1];
-	}
-	if (memos->frames == FRAMES)
+	const uint64_t *words = like;
+	uint64_t hash = bytes;
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		hash = mix(hash ^ hash >> 32, words[i]);
+	const void **place = &memos->part[hash >> 51];
+	if (*place && memcmp(*place, like, bytes) == 0)
+		return *place;
+	unsigned need = (unsigned)((bytes + 63) / 64 * 64 / sizeof(*memos->room));
+	if (memos->used + need > ROOM)
 		return NULL;
-	struct memo_frame *kept = &memos->frame[memos->frames++];
-	*kept = *like;
-	*place = (uint16_t)memos->frames;
+	void *kept = &memos->room[memos->used];
+	memos->used += need;
+	memcpy(kept, like, bytes);
+	*place = kept;
 	return kept;
 }
 
-_Static_assert(FRAME_PLACES == 1 << (64 - 49), "the hash gives as many bits as there are places");
+_Static_assert(PARTS == 1 << (64 - 51), "the hash gives as many bits as there are places for parts");
 
 /* Whether it will be noticed when the code object is gone. */
 static bool is_watched(uintptr_t code)
@@ -189,99 +247,88 @@ static bool is_watched(uintptr_t code)
 	return block_watch((const void *)code) || module_holds(code); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* All Python frames, from the outermost that is not kept yet. NULL: there is no room, or one of them cannot be kept. */
-static const struct memo_frame *keep_frames(struct memory_stack *stack)
+/* Python frames from `leaf` on outward, `count` of them, whose caller begins `outer`. NULL: no room, or one cannot be kept. */
+static const struct memo_frames *keep_frame_part(struct memory_stack *stack, unsigned leaf, unsigned count,
+						 const struct memo_frames *outer)
 {
-	const struct memo_frame *caller = NULL;
-	for (unsigned i = 0; i < stack->pythons; i++) {
-		struct stack_python *frame = &stack->python[i];
+	struct memo_frames part = {.outer = outer, .count = count};
+	struct memo_frame *to = part.frame;
+	uintptr_t caller = 0;
+	for (const struct stack_python *frame = &stack->python[leaf]; to < part.frame + count; frame--) {
 		/* 3.11: the begin of a call, and no frame. */
 		if (!frame->code && python.at.minor == 11)
 			continue;
-		if (!frame->seen) {
-			struct memo_frame like = {.at = frame->at, .caller = caller};
-			like.first = frame->code ? frame->first : 0;
-			like.span = frame->code ? frame->span : UINT64_MAX;
-			like.mark = *(const volatile uint8_t *)(frame->at + mark_offset());
-			if (frame->before != (caller ? caller->at : 0) || (frame->code && !is_watched(frame->code)))
-				return NULL;
-			frame->seen = keep_frame(stack->memos, &like);
-		}
-		caller = frame->seen;
-		if (!caller)
+		if (frame->code && !is_watched(frame->code))
 			return NULL;
+		*to++ = (struct memo_frame){.at = frame->at,
+					    .first = frame->code ? frame->first : 0,
+					    .span = frame->code ? (frame->span - 1) & ANY : ANY,
+					    .mark = *(const volatile uint8_t *)(frame->at + mark_offset())};
+		caller = frame->before;
 	}
-	return caller;
-}
-
-static const struct memo_words *keep_words(struct stack_memos *memos, const struct memo_words *like)
-{
-	uint64_t hash = mix((uintptr_t)like->outer, like->groups);
-	for (unsigned i = 0; i < 2 * GROUP * like->groups; i++)
-		hash = mix(hash, like->pair[i]);
-	const struct memo_words **place = &memos->words_place[hash >> 52];
-	size_t pairs = like->groups * 2 * GROUP * sizeof(uintptr_t);
-	if (*place && (*place)->outer == like->outer && (*place)->groups == like->groups &&
-	    memcmp((*place)->pair, like->pair, pairs) == 0)
-		return *place;
-	unsigned need = (unsigned)((sizeof(*like) + pairs) / sizeof(uintptr_t));
-	if (memos->words + need > WORDS)
+	if (caller != (outer ? outer->frame[0].at : 0))
 		return NULL;
-	struct memo_words *kept = (struct memo_words *)&memos->word[memos->words];
-	memos->words += need;
-	memcpy(kept, like, sizeof(*like) + pairs);
-	*place = kept;
-	return kept;
+	return keep_part(stack->memos, &part, offsetof(struct memo_frames, frame) + count * sizeof(*to));
 }
 
-_Static_assert(WORD_PLACES == 1 << (64 - 52), "the hash gives as many bits as there are places");
-
-/* The words that lead from frame `from` to frame `to`, further out. */
-static const struct memo_words *keep_stretch(struct memory_stack *stack, unsigned from, unsigned to,
-					     const struct memo_words *outer)
+/* All Python frames, from the outermost that is not kept yet. NULL: there is no room, or one of them cannot be kept. */
+static const struct memo_frames *keep_frames(struct memory_stack *stack)
 {
-	static const uintptr_t constant = 0;
-	union {
-		struct memo_words words;
-		uintptr_t room[2 + 2 * STRETCH];
-	} like;
+	const struct memo_frames *outer = NULL;
 	unsigned count = 0;
-	uintptr_t *pair = like.words.pair;
-	for (unsigned i = from; i > to; i--) {
-		const struct stack_native *frame = &stack->native[i];
-		if (count + 2 > STRETCH)
-			return NULL;
-		pair[2 * count] = frame->slot;
-		pair[2 * count++ + 1] = frame[-1].ip;
-		if (!(frame->flags & STACK_FP_CHECKS))
+	for (unsigned i = 0; i < stack->pythons; i++) {
+		struct stack_python *frame = &stack->python[i];
+		if ((!frame->code && python.at.minor == 11) || ++count < FRAMES)
 			continue;
-		pair[2 * count] = frame->fp_slot;
-		pair[2 * count++ + 1] = frame[-1].fp;
+		if (!frame->seen)
+			frame->seen = keep_frame_part(stack, i, count, outer);
+		outer = frame->seen;
+		count = 0;
+		if (!outer)
+			return NULL;
 	}
-	for (; count % GROUP; count++) {
-		pair[2 * count] = (uintptr_t)&constant;
-		pair[2 * count + 1] = constant;
-	}
-	like.words.outer = outer;
-	like.words.groups = count / GROUP;
-	return keep_words(stack->memos, &like.words);
+	return count ? keep_frame_part(stack, stack->pythons - 1, count, outer) : outer;
 }
 
-/* Evaluation functions have the words above them kept with them. */
+/* The words by which callers are found, of `count` native frames from `leaf` on outward. NULL: no room, or too far in. */
+static const struct memo_words *keep_word_part(struct memory_stack *stack, unsigned leaf, unsigned count,
+					       const struct memo_words *outer)
+{
+	struct memo_words part = {.outer = outer};
+	uintptr_t far = stack->high - FAR;
+	for (const struct stack_native *frame = &stack->native[leaf]; count > 0; frame--, count--) {
+		if (frame->slot < far || ((frame->flags & STACK_FP_CHECKS) && frame->fp_slot < far))
+			return NULL;
+		part.place[part.count++] = (uint16_t)((frame->slot - far) / sizeof(uintptr_t));
+		if (frame->flags & STACK_FP_CHECKS)
+			part.place[part.count++] = (uint16_t)((frame->fp_slot - far) / sizeof(uintptr_t));
+	}
+	for (; part.count % GROUP; part.count++)
+		part.place[part.count] = part.place[part.count - 1];
+	part.sum = sum_words(&part, stack->high);
+	return keep_part(stack->memos, &part, sizeof(part));
+}
+
 static const struct memo_words *keep_natives(struct memory_stack *stack)
 {
 	const struct memo_words *outer = NULL;
-	unsigned from = 0;
+	unsigned frames = 0, words = 0;
 	for (unsigned i = 1; i < stack->natives; i++) {
 		struct stack_native *frame = &stack->native[i];
-		if (!(frame->flags & STACK_EVAL) && i + 1 < stack->natives)
+		words += frame->flags & STACK_FP_CHECKS ? 2 : 1;
+		frames++;
+		/* The next one may have two. */
+		bool is_whole = words > PLACES - 2;
+		if (!is_whole && i + 1 < stack->natives)
 			continue;
-		if (!frame->words)
-			frame->words = keep_stretch(stack, i, from, outer);
-		outer = frame->words;
-		from = i;
-		if (!outer)
+		const struct memo_words *part =
+			is_whole && frame->words ? frame->words : keep_word_part(stack, i, frames, outer);
+		if (!part)
 			return NULL;
+		if (is_whole)
+			frame->words = part;
+		outer = part;
+		frames = words = 0;
 	}
 	return outer;
 }
@@ -293,19 +340,21 @@ void memo_keep(struct memory_stack *stack, const struct memory_caller *caller, u
 		return;
 	const struct stack_native *leaf = &stack->native[stack->natives - 1];
 	uintptr_t frame = stack_frame(stack);
-	struct memo memo = {.ip = caller->ip, .sp = caller->sp, .kind = kind, .site = site};
+	struct memo memo = {.ip = caller->ip, .sp = caller->sp, .kind = kind, .site = site, .next = &memos->none};
 	memo.fp = leaf->flags & STACK_FP_MATTERS ? caller->fp : 0;
 	memo.codes_freed = atomic_load_explicit(&memory.codes_freed, memory_order_relaxed);
-	memo.frame = frame ? keep_frames(stack) : NULL;
-	memo.words = memo.frame ? keep_natives(stack) : NULL;
-	if (memos->frames == FRAMES || memos->words > WORDS - WORDS / 8) {
+	memo.frames = frame ? keep_frames(stack) : NULL;
+	memo.words = memo.frames ? keep_natives(stack) : NULL;
+	if (memos->used > ROOM - ROOM / 8) {
 		memo_forget(memos);
 		stack->natives = stack->pythons = stack->steps = 0; /* they say that they are kept */
 		return;
 	}
-	if (!memo.words || memo.frame->at != frame)
+	if (!memo.words || memo.frames->frame[0].at != frame)
 		return;
 	struct memo *set = set_of(memos, caller, frame);
 	set[1] = set[0];
 	set[0] = memo;
+	memos->last->next = &set[0];
+	memos->last = &set[0];
 }

@@ -66,7 +66,7 @@ static struct wire_site *add(struct memory_thread *self, uint64_t key, const str
 	if ((!self->sites || self->site_count >= self->site_mask / 3 * 2) && !grow(self))
 		return NULL;
 	struct wire_site *site = write_site(self);
-	if (!site)
+	if (!site || (!like->principal && !block_enter_site(site)))
 		return NULL;
 	site->node = like->node;
 	site->kind = like->kind;

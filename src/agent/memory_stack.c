@@ -355,9 +355,10 @@ static wire_id cut_short(struct memory_stack *stack)
 	return node;
 }
 
-static __attribute__((noinline)) void begin_anew(struct memory_stack *stack)
+static __attribute__((noinline)) void begin_anew(struct memory_stack *stack, const struct agent_thread *thread)
 {
 	stack_forget(stack);
+	stack->high = thread->stack_high;
 	stack->epoch = module_epoch();
 	stack->knows_python = stack_has_python();
 }
@@ -367,8 +368,10 @@ static inline bool make_ready(struct memory_stack *stack, const struct agent_thr
 {
 	if (__builtin_expect(!thread || !stack || thread->busy, 0))
 		return false;
-	if (__builtin_expect(stack->epoch != module_epoch() || stack->knows_python != stack_has_python(), 0))
-		begin_anew(stack);
+	if (__builtin_expect(stack->epoch != module_epoch() || stack->knows_python != stack_has_python() ||
+				     stack->high != thread->stack_high,
+			     0))
+		begin_anew(stack, thread);
 	stack->is_used = true;
 	return true;
 }

@@ -25,7 +25,7 @@ struct stack_native {
 	uintptr_t ip, sp, fp;
 	uintptr_t slot, fp_slot; /* where the caller's ip and fp were read; fp_slot 0: the frame does not save it */
 	uint64_t flags;
-	const struct memo_words *words; /* of memory_memo.c; NULL: none yet */
+	const struct memo_words *words; /* of memory_memo.c, up to here; NULL: none yet */
 };
 
 /* A Python frame, or the begin of a call of the evaluation function (code 0), which lies before the frames that it runs. */
@@ -37,7 +37,7 @@ struct stack_python {
 	uintptr_t
 		first; /* instructions of the same line as its own, which give the same value: [first, first + span) */
 	uint64_t span;
-	const struct memo_frame *seen; /* of memory_memo.c; NULL: none yet */
+	const struct memo_frames *seen; /* of memory_memo.c, up to here; NULL: none yet */
 };
 
 /* Of both together: how many of either there are up to here. */
@@ -80,6 +80,7 @@ struct memory_stack {
 	unsigned sound_natives, sound_pythons; /* that the stack before had, too */
 	uintptr_t state, interpreter;          /* of Python, as they were found; the only ones of this thread */
 	uintptr_t pthread;                     /* the thread, as Python calls it */
+	uintptr_t high;                        /* end of the thread's stack */
 	struct stack_native native[STACK_FRAMES], fresh_native[STACK_FRAMES];
 	struct stack_python python[STACK_FRAMES], fresh_python[STACK_FRAMES];
 	struct stack_step step[2 * STACK_FRAMES];

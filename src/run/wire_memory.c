@@ -172,7 +172,8 @@ static void each_site(struct merging *merging, site_fn *act)
 	const struct held_chunks *chunks = &merging->file->inside->sites;
 	for (size_t i = 0; i < chunks->items.len; i++) {
 		const struct held_chunk *chunk = &chunks->items.items[i];
-		for (size_t at = 0; chunk->used - at >= sizeof(struct wire_site); at += sizeof(struct wire_site)) {
+		for (size_t at = WIRE_SITES_FROM; at <= chunk->used && chunk->used - at >= sizeof(struct wire_site);
+		     at += sizeof(struct wire_site)) {
 			struct wire_site site;
 			uint64_t id = (chunk->at + sizeof(struct wire_chunk) + at) / WIRE_UNIT;
 			memcpy(&site, chunk->bytes + at, sizeof(site));

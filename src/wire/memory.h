@@ -5,7 +5,7 @@
  *	record WIRE_MEMORY     one per file, before any site: mode, totals of the process, its peak, its course over time
  *	record WIRE_RESIDENT   some per file: what the kernel and the allocators said at one moment
  *	record WIRE_TYPES      at most one per file, where asked for: CPython's objects by type, near the peak
- *	chunks WIRE_SITES      arrays of struct wire_site, one writing thread each
+ *	chunks WIRE_SITES      arrays of struct wire_site from WIRE_SITES_FROM on, one writing thread each
  *	record WIRE_THREAD     has the thread's exact totals (wire.h)
  *
  * No WIRE_MEMORY record: the image was not asked to profile memory, or could not.
@@ -138,18 +138,22 @@ struct wire_site {
 	uint8_t reserved[3];
 	uint64_t allocated_bytes, allocated_calls;
 	int64_t live_bytes, live_calls; /* freed is allocated less live */
+	uint32_t peak_number;
+	uint32_t writer, number; /* the agent's own: which of its states writes here; what blocks have for the site */
+	uint32_t samples;        /* all three of them: sampled mode only */
+	uint32_t sizes[WIRE_SIZE_BUCKETS];
+	uint32_t lifetimes[WIRE_LIFETIME_BUCKETS];
 	uint64_t temporary_bytes, temporary_calls;
 	int64_t peak_bytes, peak_calls;
-	uint32_t peak_number;
-	uint32_t samples; /* all four of them: sampled mode only */
 	int32_t live_samples, peak_samples;
 	double variance, live_variance; /* of the bytes, in squares of the period */
 	double peak_variance;
 	struct wire_growth growth[WIRE_TURN_KINDS];
-	uint64_t writer; /* the agent's own: which of its states writes here */
-	uint32_t sizes[WIRE_SIZE_BUCKETS];
-	uint32_t lifetimes[WIRE_LIFETIME_BUCKETS];
 };
+
+/* Bytes of a chunk before its first site, so that what changes together is one line of the processor's cache: the first, or one of the
+ * two of sizes and lifetimes. */
+enum { WIRE_SITES_FROM = 48 };
 
 struct wire_moment {
 	_Atomic uint64_t most, last; /* plus 1 */

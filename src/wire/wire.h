@@ -47,7 +47,7 @@
 #define WIRE_VARIABLE "PITOT_AGENT"
 
 enum {
-	WIRE_VERSION = 1,
+	WIRE_VERSION = 2,
 	WIRE_PAGE = 4096,
 	WIRE_UNIT = 16,
 	WIRE_STACK_MAX = 2048, /* frames of one stack, native and Python ones together */

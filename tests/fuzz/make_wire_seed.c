@@ -59,7 +59,8 @@ int main(int argc, char **argv)
 	struct wire_chunk *second = (struct wire_chunk *)(make.bytes + (SITES_AT - 1) * WIRE_PAGE);
 	struct wire_chunk *sites = (struct wire_chunk *)(make.bytes + SITES_AT * WIRE_PAGE);
 	memcpy(sites, make.bytes + MAKE_SITES_AT * WIRE_PAGE, WIRE_PAGE);
-	((struct wire_site *)(sites + 1))[1].principal = (wire_id)(SITES_AT * WIRE_PAGE / WIRE_UNIT + 1);
+	wire_id first = (wire_id)((SITES_AT * WIRE_PAGE + sizeof(*sites) + WIRE_SITES_FROM) / WIRE_UNIT);
+	((struct wire_site *)((char *)(sites + 1) + WIRE_SITES_FROM))[1].principal = first;
 	second->pages = sites->pages = 1;
 	make.header->pages_used = PAGES;
 	if (argc != 2 || wire_make_write(&make, argv[1], &err) != 0 || truncate(argv[1], PAGES * WIRE_PAGE) != 0) {

@@ -114,7 +114,7 @@ static void a_file_that_is_none_is_refused_with_words(void **state)
 		assert_int_equal(file_write_atomic(f->path, (char *)f->make.bytes, sizes[i].size, &f->err), 0);
 		assert_refused(f, sizes[i].words);
 	}
-	f->make.header->version = 2;
+	f->make.header->version = WIRE_VERSION + 1;
 	assert_int_equal(file_write_atomic(f->path, (char *)f->make.bytes, WIRE_PAGE, &f->err), 0);
 	assert_refused(f, "another version");
 	memset(f->make.bytes, 0, WIRE_PAGE);

@@ -16,7 +16,7 @@ static inline struct wire_memory *wire_make_memory(struct wire_make *make, uint6
 	memory->period_bytes = period_bytes;
 	memory->call_unit = period_bytes ? 256 : 1;
 	memory->allocator_kind = WIRE_ALLOCATOR_LIBC;
-	wire_make_chunk(make, MAKE_SITES_AT, WIRE_SITES);
+	wire_make_chunk(make, MAKE_SITES_AT, WIRE_SITES)->used = WIRE_SITES_FROM;
 	return memory;
 }
 
