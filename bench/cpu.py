@@ -274,16 +274,21 @@ def mean_depth(database):
 
 
 def one_sample(bench):
-    """A warm sample of stacks of about 30 frames, and of those of the workload: a long run less a short one, so that what is seen for
-    the first time is in neither."""
-    short, long = (60, 240) if bench.quick else (150, 900)
+    """A sample of about 30 frames: of one stack that was seen before, and of stacks that are ever new at their ends; and one of the
+    workload. A long run less a short one, so that what is done once is in neither."""
+    cases = {
+        "the same stack": ("cpu_steady.py", 11, 300, 2500),
+        "new at its end": ("cpu_python.py", 4, 150, 900),
+        "new at its end, deeper": ("cpu_python.py", 15, 150, 900),
+    }
     rows, result = [], {}
-    for calls in (4, 15):
+    for name, (program, calls, short, long) in cases.items():
+        short, long = (short // 3, long // 3) if bench.quick else (short, long)
         runs = interleaved(
             max(3, bench.pairs // 3),
             {
-                length: lambda length=length, calls=calls: by_pitot(
-                    bench, [SYSTEM_PYTHON, script("cpu_python.py"), str(length), str(calls)]
+                length: lambda length=length, program=program, calls=calls: by_pitot(
+                    bench, [SYSTEM_PYTHON, script(program), str(length), str(calls)]
                 )
                 for length in (short, long)
             },
@@ -293,10 +298,10 @@ def one_sample(bench):
             less, more = less["profile"], more["profile"]
             each.append((more["handler_ns"] - less["handler_ns"]) / 1e3 / (more["samples"] - less["samples"]))
         depth = statistics.mean(run["profile"]["depth"] for run in runs[long])
-        wanted = budget(statistics.median(each), SAMPLE_US_MOST, "{:.2f}") if depth < 32 else ""
-        rows.append((f"{depth:.0f}", spread_text(each, "{:.2f}"), wanted))
-        result[f"{calls} calls"] = {"frames": depth, "us": each}
-    table("One warm sample of pure Python, differences of two runs", ("frames", "µs in the handler", ""), rows)
+        wanted = budget(statistics.median(each), SAMPLE_US_MOST, "{:.2f}") if program == "cpu_steady.py" else ""
+        rows.append((name, f"{depth:.0f}", spread_text(each, "{:.2f}"), wanted))
+        result[name] = {"frames": depth, "us": each}
+    table("One sample of Python, differences of two runs", ("stack", "frames", "µs in the handler", ""), rows)
     return result
 
 

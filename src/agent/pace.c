@@ -18,7 +18,7 @@
 #include "agent/pace.h"
 
 enum {
-	STRETCH_NS = 256000000,
+	STRETCH_NS = 512000000,
 	STRETCH_LEAST = 24, /* samples; */
 	STRETCH_SLOW = 64,  /* at low rates, where it takes longer than STRETCH_NS */
 	STRETCH_PART = 3,   /* of the samples so far */

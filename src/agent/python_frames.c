@@ -16,13 +16,14 @@
  */
 #include "agent/python.h"
 
-enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 24, STATE_BYTES = 1024 };
+enum { OWNER_C_STACK = 3, OFFSET_MOST = 1 << 24, STATE_BYTES = 1024, CODES = 16 };
 
-/* A chain being read. */
+/* A chain being read. A code object that was looked at on the way is what it was: of functions that call themselves, one call is. */
 struct walk {
 	struct agent_thread *thread;
 	const struct python_task *task;
 	unsigned count;
+	const struct python_memo *codes[CODES];
 };
 
 static bool is_code(uintptr_t code)
@@ -55,24 +56,46 @@ static bool frame_readable(uintptr_t frame)
 				    : python_readable(frame, python.at.frame_size);
 }
 
-/* Of a frame that is readable. */
-static inline bool fill_frame(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
+static wire_id code_record(struct agent_thread *thread, uintptr_t code, struct python_memo *memo)
 {
-	uintptr_t code = frame_code(frame);
-	struct python_memo *memo = python_memo_take(thread, frame, code);
 	bool readable = memo && memo->print;
 	if (!(readable ? python_word(code + python.at.object_type) == python.type_code : is_code(code)))
-		return false;
-	out->code = python_code(thread, code, memo);
-	out->offset = frame_offset(frame, code);
+		return 0;
+	return python_code(thread, code, memo);
+}
+
+static inline bool fill_frame(uintptr_t frame, uintptr_t code, wire_id record, struct python_frame *out)
+{
+	out->code = record;
+	out->offset = record ? frame_offset(frame, code) : 0;
 	out->c_address = 0;
 	out->is_entry = out->awaits = false;
-	return out->code != 0;
+	return record != 0;
 }
 
 bool python_frame_read(struct agent_thread *thread, uintptr_t frame, struct python_frame *out)
 {
-	return frame_readable(frame) && fill_frame(thread, frame, out);
+	if (!frame_readable(frame))
+		return false;
+	uintptr_t code = frame_code(frame);
+	return fill_frame(frame, code, code_record(thread, code, python_memo_take(thread, frame, code)), out);
+}
+
+/* Of a frame of the chain that is readable. */
+static inline bool read_frame(struct walk *walk, uintptr_t frame, struct python_frame *out)
+{
+	uintptr_t code = frame_code(frame);
+	const struct python_memo **known = &walk->codes[(code >> 4 ^ code >> 9) % CODES];
+	struct python_memo *memo = python_memo_take(walk->thread, frame, code);
+	if (memo && *known && (*known)->code == code) {
+		*memo = **known;
+		memo->frame = frame;
+		return fill_frame(frame, code, memo->id, out);
+	}
+	wire_id record = code_record(walk->thread, code, memo);
+	if (memo && memo->print && record == memo->id)
+		*known = memo;
+	return fill_frame(frame, code, record, out);
 }
 
 /* Appends a readable frame, and after it whoever awaits the task whose coroutine it runs. */
@@ -81,7 +104,7 @@ static inline bool push(struct walk *walk, uintptr_t frame, uintptr_t c_address,
 	if (walk->count >= WIRE_STACK_MAX)
 		return false;
 	struct python_frame *out = &walk->thread->python[walk->count];
-	if (!fill_frame(walk->thread, frame, out))
+	if (!read_frame(walk, frame, out))
 		return false;
 	if (out->code == PYTHON_SHIM)
 		return true;
@@ -197,8 +220,9 @@ static bool is_on_chunk(uintptr_t state, uintptr_t frame)
 
 /*
  * 3.11's current frame may be one that was taken off the stack of frames: its memory, and that of its code, may have been given
- * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame in every sample; for the
- * frame itself not where the interpreter says that its chunk is there.
+ * back to the kernel a moment ago, whatever is known of their pages. So the kernel is asked, for this one frame; for the frame itself not
+ * where the interpreter says that its chunk is there; and for neither where the frame besides says that it runs. While it does, its
+ * stack has no depth; it gets one before the frame gives anything back. That number stands before the mark of an entry.
  */
 static bool is_still_there(uintptr_t state, uintptr_t frame)
 {
@@ -206,9 +230,11 @@ static bool is_still_there(uintptr_t state, uintptr_t frame)
 		return true;
 	if (!python_readable(frame, python.at.frame_size))
 		return false;
-	if (!is_on_chunk(state, frame) && !guard_ask(frame + python.at.frame_code))
+	bool is_on = is_on_chunk(state, frame);
+	if (!is_on && !guard_ask(frame + python.at.frame_code))
 		return false;
-	return guard_ask(frame_code(frame));
+	return (is_on && python_int(frame + python.at.frame_entry - sizeof(int32_t)) == -1) ||
+	       guard_ask(frame_code(frame));
 }
 
 static void walk_cframes(struct walk *walk, uintptr_t state)

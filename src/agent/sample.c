@@ -196,6 +196,10 @@ static void take_sample(struct agent_thread *thread, const ucontext_t *context, 
 			uint64_t weight_ns)
 {
 	struct capture capture = {.node = busy_node, .flags = WIRE_SAMPLE_BUSY};
+	/* What is written at the end has time to come meanwhile. */
+	__builtin_prefetch(thread->samples, 1);
+	__builtin_prefetch(&thread->record->samples, 1);
+	__builtin_prefetch(&thread->record->handler_ns, 1);
 	/* The interrupted hook may have a node half written, so that a mark made beforehand has to do. */
 	if (!thread->busy && has_room(thread, context)) {
 		thread->busy = 1;
