@@ -103,7 +103,7 @@ static void another_period_is_rare(void **state)
 	for (unsigned rate = 0; rate < 3; rate++)
 		for (uint64_t seed = 0; seed < SEEDS; seed++) {
 			unsigned stretches = take(asked_ns[rate], seed, times);
-			assert_true(stretches <= 20 + (double)times[SAMPLES - 1] / 256e6);
+			assert_true(stretches <= 20 + (double)times[SAMPLES - 1] / 512e6);
 		}
 }
 
@@ -124,7 +124,8 @@ static void a_stretch_that_could_not_be_ended_is_made_up_for(void **state)
 		pace_next(&pace, asked, draw(&random));
 		assert_in_range(pace.period_ns, asked - asked / 3, asked + asked / 3);
 	}
-	assert_true(llabs(pace.drift_ns) <= (int64_t)(32 * asked));
+	/* What a stretch may be off by at its end. */
+	assert_true(llabs(pace.drift_ns) <= (int64_t)(asked * pace.length / 8));
 }
 
 static const struct CMUnitTest tests[] = {
