@@ -145,8 +145,8 @@ static inline uint64_t turn(uint64_t value, unsigned bits)
 	return value << bits | value >> (64 - bits);
 }
 
-/* Of what is at the places, by which it is known again. Two return addresses that change do not make up for each other, in one word
- * as little as in two. */
+/* Of what is at the places, by which it is known again: another stack has the same sum by chance, once in 2^64 or so. Two words that go
+ * into one product cannot make up for each other, as addresses have less than 48 bits. */
 __attribute__((no_sanitize("address", "thread"))) static inline uint64_t sum_words(const struct memo_words *part,
 										   uintptr_t high)
 {

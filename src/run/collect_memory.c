@@ -82,6 +82,18 @@ static char *note_of(const struct read_memory *memory)
 	return NULL;
 }
 
+/* What watching took: the most that was resident of it when that was asked, else what was mapped. */
+static uint64_t agent_bytes(const struct wire_file *file)
+{
+	uint64_t most = 0;
+	for (size_t i = 0; i < file->residents.len; i++) {
+		uint64_t bytes = file->residents.items[i].agent_bytes;
+		if (bytes <= INT64_MAX && bytes > most)
+			most = bytes;
+	}
+	return most ? most : file->memory->own_bytes;
+}
+
 static bool store_totals(struct memory_storing *storing)
 {
 	const struct read_memory *memory = storing->file->memory;
@@ -99,7 +111,7 @@ static bool store_totals(struct memory_storing *storing)
 		.lost = memory->lost_calls + memory->missed_calls,
 		.truncated = memory->truncated,
 		.unmatched = memory->unmatched,
-		.agent_bytes = memory->own_bytes,
+		.agent_bytes = agent_bytes(storing->file),
 		.python_seen = memory->python_domains == WIRE_DOMAINS_SEEN,
 		.allocator = memory->allocator[0] ? str_utf8_clean(memory->allocator, strlen(memory->allocator)) : NULL,
 		.snapshots = memory->turns[WIRE_TURN_SNAPSHOT].count,
