@@ -275,9 +275,10 @@ def mean_depth(database):
 
 def one_sample(bench):
     """A sample of about 30 frames: of one stack that was seen before, and of stacks that are ever new at their ends; and one of the
-    workload. A long run less a short one, so that what is done once is in neither."""
+    workload. A long run less a short one, so that what is done once is in neither; on one core, whose caches it keeps."""
+    core = str(max(os.sched_getaffinity(0)))
     cases = {
-        "the same stack": ("cpu_steady.py", 11, 300, 2500),
+        "the same stack": ("cpu_steady.py", 6, 300, 2500),
         "new at its end": ("cpu_python.py", 4, 150, 900),
         "new at its end, deeper": ("cpu_python.py", 15, 150, 900),
     }
@@ -288,7 +289,7 @@ def one_sample(bench):
             max(3, bench.pairs // 3),
             {
                 length: lambda length=length, program=program, calls=calls: by_pitot(
-                    bench, [SYSTEM_PYTHON, script(program), str(length), str(calls)]
+                    bench, ["taskset", "-c", core, SYSTEM_PYTHON, script(program), str(length), str(calls)]
                 )
                 for length in (short, long)
             },

@@ -124,6 +124,31 @@ def adjacent_pairs(count, pairs):
     return results
 
 
+def side_by_side(count, variants):
+    """variants: name → (command, environment, units). All of them at once on one core, whose time the kernel shares out among them
+    every few milliseconds: whatever disturbs the machine disturbs all of them alike. CPU seconds per unit by name, a list each. Give
+    slower ones fewer units, so that they end together."""
+    core = max(os.sched_getaffinity(0))
+    results = {name: [] for name in variants}
+    for number in range(count):
+        running = {}
+        for name in list(variants)[:: 1 if number % 2 == 0 else -1]:
+            command, env, _ = variants[name]
+            process = subprocess.Popen(
+                ["taskset", "-c", str(core), *map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env=dict(os.environ, **env),
+            )  # fmt: skip
+            running[process.pid] = (name, process)
+        while running:
+            pid, status, usage = os.wait4(-1, 0)
+            name, process = running.pop(pid)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                sys.exit(f"bench: {' '.join(map(str, variants[name][0]))} ended with {process.returncode}")
+            results[name].append((usage.ru_utime + usage.ru_stime) / variants[name][2])
+    return results
+
+
 def ratios(pairs, key):
     return [second[key] / first[key] for first, second in pairs]
 

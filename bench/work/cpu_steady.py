@@ -20,7 +20,7 @@ def down(depth):
 
 
 def main():
-    depth = int(sys.argv[2]) if len(sys.argv) > 2 else 11
+    depth = int(sys.argv[2]) if len(sys.argv) > 2 else 6
     return sum(down(depth) for _ in range(int(sys.argv[1])))
 
 

@@ -196,8 +196,8 @@ struct wire_memory {
 	_Atomic uint64_t
 		lost_calls; /* for which there was no room: in the totals, in no site or in one without its stack */
 	_Atomic uint64_t truncated, unmatched; /* stacks, as in wire_thread */
-	_Atomic uint64_t own_bytes;            /* that the agent mapped for all this, beyond this file and the tables of blocks */
-	_Atomic uint32_t python_domains;       /* enum wire_domains */
+	_Atomic uint64_t own_bytes; /* that the agent mapped for all this, beyond this file and the tables of blocks */
+	_Atomic uint32_t python_domains; /* enum wire_domains */
 	uint32_t reserved;
 	struct wire_turns turns[WIRE_TURN_KINDS];
 	_Atomic uint64_t course_step_ns; /* 0: being rewritten when the process was killed */
