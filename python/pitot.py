@@ -280,14 +280,13 @@ class _Node:
     """An operator in its place; its numbers also lie in the file."""
 
     __slots__ = ("lane", "parent", "depth", "children", "memory", "at", "id", "open", "begin", "calls", "total", "min",
-                 "max", "flops", "bytes", "serial", "chunk_ns", "chunk_calls", "durations", "counts")
+                 "max", "flops", "bytes", "serial", "chunk_ns", "chunk_calls", "counts")
 
     def __init__(self, lane, parent):
         self.lane = lane
         self.parent = parent
         self.depth = parent.depth + 1 if parent else 0
         self.children = {}
-        self.durations = {}
         self.open = self.begin = self.calls = self.total = self.min = self.max = self.serial = 0
         self.flops = self.bytes = 0.0
 
@@ -558,9 +557,8 @@ def _end(node, begin):
     _NODE_SUMS.pack_into(memory, at + 16, node.begin if node.open else 0, calls + 1, node.total, node.min, node.max)
     if node.open:
         _U32.pack_into(memory, at + 72, node.open)
-    bucket = _bucket(took)
-    node.durations[bucket] = times = node.durations.get(bucket, 0) + 1
-    _U32.pack_into(memory, at + _NODE_DURATIONS + 4 * bucket, times & 0xFFFFFFFF)
+    times = at + _NODE_DURATIONS + 4 * _bucket(took)
+    _U32.pack_into(memory, times, _U32.unpack_from(memory, times)[0] + 1 & 0xFFFFFFFF)
     part = lane.chunk
     if part is not None and begin >= part.begin:
         part.add(node, took)
