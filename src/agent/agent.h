@@ -128,6 +128,7 @@ void file_sample_publish(struct agent_thread *thread);
 
 /* node.c. `parent` 0: a root. 0 where there is no room. */
 wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint8_t flags, uint64_t value);
+wire_id node_find(wire_id parent, uint8_t kind, uint8_t flags, uint64_t value); /* 0: it was not added yet */
 
 /* module.c. Rises each time an object was unloaded. */
 uint16_t module_generation(void);

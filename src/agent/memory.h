@@ -133,7 +133,7 @@ void exact_freed(struct memory_thread *self, const void *at);
 
 /* memory_site.c. NULL: no room. */
 enum {
-	SITE_OUTER_FRAMES = 12
+	SITE_OUTER_FRAMES = 20
 }; /* that a stack has when there are too many; `outer`: the node of that many, 0: not known */
 struct wire_site *site_find(struct memory_thread *self, wire_id node, unsigned kind, wire_id outer);
 struct wire_site *site_mirror(struct memory_thread *self, struct wire_site *principal);

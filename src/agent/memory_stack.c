@@ -23,7 +23,12 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PAGE = 4096, ADDRESS_BITS = 47, FULL_PAGES = (56 << 20) / WIRE_PAGE };
+enum {
+	PAGE = 4096,
+	ADDRESS_BITS = 47,
+	FULL_PAGES = (56 << 20) / WIRE_PAGE,
+	LAST_PAGES = (60 << 20) / WIRE_PAGE /* for the outermost frames of what comes late */
+};
 
 struct memory_stack *stack_new(void)
 {
@@ -222,15 +227,14 @@ static bool is_full(void)
 	return atomic_load_explicit(&file_header()->pages_used, memory_order_relaxed) > FULL_PAGES;
 }
 
-static wire_id child_of(struct memory_stack *stack, struct agent_thread *thread, wire_id parent, uint8_t kind,
-			uint64_t value)
+static bool has_last_room(void)
 {
-	uint32_t key = kind | (kind == WIRE_NODE_NATIVE ? (uint32_t)module_generation() << 8 : 0);
-	uint64_t hash = (value ^ (uint64_t)parent << 40 ^ parent) * 0x9E3779B97F4A7C15ULL;
-	struct stack_child *child = &stack->child[hash >> 50];
-	if (__builtin_expect(child->value == value && child->parent == parent && child->key == key, 1))
-		return child->node;
-	if (is_full() || !agent_enter())
+	return atomic_load_explicit(&file_header()->pages_used, memory_order_relaxed) < LAST_PAGES;
+}
+
+static wire_id add_child(struct agent_thread *thread, wire_id parent, uint8_t kind, uint64_t value)
+{
+	if (!agent_enter())
 		return 0;
 	int busy = thread->busy;
 	thread->busy = 1;
@@ -239,6 +243,19 @@ static wire_id child_of(struct memory_stack *stack, struct agent_thread *thread,
 	wire_id node = node_add(thread, parent, kind, 0, value);
 	thread->busy = busy;
 	gate_leave();
+	return node;
+}
+
+static wire_id child_of(struct memory_stack *stack, struct agent_thread *thread, wire_id parent, uint8_t kind,
+			uint64_t value)
+{
+	uint32_t key = kind | (kind == WIRE_NODE_NATIVE ? (uint32_t)module_generation() << 8 : 0);
+	uint64_t hash = (value ^ (uint64_t)parent << 40 ^ parent) * 0x9E3779B97F4A7C15ULL;
+	struct stack_child *child = &stack->child[hash >> 50];
+	if (__builtin_expect(child->value == value && child->parent == parent && child->key == key, 1))
+		return child->node;
+	bool has_room = !is_full() || (stack->steps < SITE_OUTER_FRAMES && has_last_room());
+	wire_id node = has_room ? add_child(thread, parent, kind, value) : node_find(parent, kind, 0, value);
 	if (node)
 		*child = (struct stack_child){.value = value, .parent = parent, .node = node, .key = key};
 	return node;

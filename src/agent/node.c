@@ -216,13 +216,25 @@ static wire_id find(const struct key *key)
 	return 0;
 }
 
-wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint8_t flags, uint64_t value)
+static struct key key_of(wire_id parent, uint8_t kind, uint8_t flags, uint64_t value)
 {
 	struct key key = {.node = {.parent = parent, .kind = kind, .flags = flags, .value = value}};
 	/* Only addresses mean something else after an object was unloaded. */
 	if (kind == WIRE_NODE_NATIVE)
 		key.node.generation = module_generation();
 	key.tag = (uint32_t)(hash_of(&key.node) >> 32);
+	return key;
+}
+
+wire_id node_find(wire_id parent, uint8_t kind, uint8_t flags, uint64_t value)
+{
+	struct key key = key_of(parent, kind, flags, value);
+	return find(&key);
+}
+
+wire_id node_add(struct agent_thread *thread, wire_id parent, uint8_t kind, uint8_t flags, uint64_t value)
+{
+	struct key key = key_of(parent, kind, flags, value);
 	wire_id id = find(&key);
 	if (id)
 		return id;
